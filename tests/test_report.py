@@ -29,6 +29,7 @@ def study_page() -> str:
 def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
     page = Page(study_page)
     wanted = [
+        "machine",
         "latency",
         "blocks",
         "tails",
@@ -40,7 +41,6 @@ def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
         "persistence",
         "mapped",
         "changes",
-        "machine",
         "findings",
         "provenance",
     ]
@@ -62,8 +62,9 @@ def test_page_loads_nothing_and_runs_nothing(study_page: str) -> None:
 def test_each_picture_is_there_in_two_widths(study_page: str) -> None:
     page = Page(study_page)
     figures = page.tags.count("figure")
-    # one a section, what changed included, but two of persistence and four of the mapped file
-    assert figures == 15
+    # one a section, the machine and what changed included, but two of persistence and four of the
+    # mapped file
+    assert figures == 16
     assert page.tags.count("svg") == 2 * figures
 
 
@@ -224,18 +225,31 @@ def test_a_mapped_picture_names_its_own_blocks_only() -> None:
     ]
 
 
-def test_the_page_opens_with_what_can_be_relied_on() -> None:
-    page = Page(render(factories.judged())).text()
-    first = page.index("Steady, rely on these")
-    assert (
-        first
-        < page.index("Disturbed, repeat on an idle machine")
-        < page.index("bandwidth: wide")
-        < page.index("Unusable")
-        < page.index("Memory latency")
-    )
-    assert "2 figures: 1 steady, 1 disturbed." in page
-    assert "3 disturbed epochs did not count" in page
+def test_the_first_screen_says_how_fast_how_far_how_sure_and_what_next() -> None:
+    page = render(factories.judged())
+    first = Page(page[: page.index("</header>")] + "</header></body></html>").text()
+    wanted = [
+        "How fast",
+        "Memory latency",
+        "How far",
+        "How sure",
+        "Steady, rely on these",
+        "Disturbed, repeat on an idle machine",
+        "bandwidth: wide",
+        "Unusable",
+        "What next",
+        "nearfar advise --",
+    ]
+    assert sorted(wanted, key=first.index) == wanted
+    text = Page(page).text()
+    assert "2 figures: 1 steady, 1 disturbed." in text
+    assert "3 disturbed epochs did not count" in text
+
+
+def test_a_card_of_a_disturbed_section_says_so() -> None:
+    page = render(factories.judged())
+    cards = page[page.index('<div class="cards">') : page.index('<div class="answers">')]
+    assert re.findall(r'class="tone (\w+)">(\w+)<', cards) == [("warn", "disturbed")] * 2
 
 
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
@@ -259,7 +273,7 @@ def test_a_run_without_sections_still_makes_a_page() -> None:
         skipped=[Skipped(section="latency", what="all", why="no memory")],
     )
     page = Page(render(run))
-    assert page.ids == ["skipped"]
+    assert page.ids == ["topic-how-sure", "skipped"]
     assert "no memory" in page.text()
 
 

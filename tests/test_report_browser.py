@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import factories
-from nearfar.records.run import Run
+from nearfar.machine.topology import machine_from
+from nearfar.records.run import Run, Sections
 from nearfar.report.html.page import write_page
 
+MACHINES = Path(__file__).parent / "fixtures" / "machines"
 _BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(
     _BROWSER is None, reason="no chromium: the page was NOT looked at in a browser"
@@ -136,6 +138,13 @@ def _asked(log: Path) -> set[str]:
     return {p["url"] for p in pages if not p["url"].startswith(("file:", "data:"))}
 
 
+def _on(saved: Path) -> Run:
+    """A run on a recorded machine of several nodes."""
+    machine = machine_from(saved).model_dump(mode="json", exclude_none=True)
+    sections = Sections(latency=factories.latency(("dram", "numa:1")))
+    return factories.study(machine=machine, sections=sections)
+
+
 @pytest.fixture
 def browser(tmp_path: Path) -> Browser:
     return Browser(tmp_path)
@@ -148,7 +157,8 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def page(name: str) -> Path:
         if name not in made:
-            run: Run = getattr(factories, name)()
+            saved = MACHINES / name
+            run: Run = _on(saved) if saved.exists() else getattr(factories, name)()
             earlier = [(Path("nearfar-runs/earlier"), factories.earlier())]
             made[name] = write_page(directory / f"{name}.html", run, earlier)
         return made[name]
@@ -184,12 +194,17 @@ def test_dark_is_another_picture(browser: Browser, page_of: Callable[[str], Path
 @pytest.mark.parametrize(
     ("name", "pictures", "width"),
     [
-        *(("study", 15, width) for width in (1400, 900, 700, 390, 320)),
-        *(("oversubscribed", 5, width) for width in (1400, 390)),
-        *(("allocators", 3, width) for width in (1400, 390)),
-        ("interrupted", 1, 390),
-        *(("advised", 1, width) for width in (1200, 400)),
-        *(("close_knees", 1, width) for width in (1400, 390, 320)),
+        *(("study", 16, width) for width in (1400, 900, 700, 390, 320)),
+        *(("oversubscribed", 6, width) for width in (1400, 390)),
+        *(("allocators", 4, width) for width in (1400, 390)),
+        ("interrupted", 2, 390),
+        *(("advised", 2, width) for width in (1200, 400)),
+        *(("close_knees", 2, width) for width in (1400, 390, 320)),
+        *(
+            (name, 2, width)
+            for name in ("optane-appdirect", "cxl-expander")
+            for width in (1400, 320)
+        ),
     ],
 )
 def test_nothing_overlaps_or_is_cut_off(

@@ -68,6 +68,8 @@ def machine() -> dict[str, Any]:
         "cpus": [{"id": i, "core": i, "package": 0, "node": 0, "usable": True} for i in range(2)],
         "memory_mode": None,
         "pmem_regions": [],
+        "dax_devices": [],
+        "cxl_devices": [],
         "tiers": [
             {
                 "name": "DRAM",

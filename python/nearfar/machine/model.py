@@ -60,7 +60,7 @@ class Cpu(_Fact):
     id: int
     core: int = Field(description="number among all cores of the machine")
     package: int
-    node: int | None
+    node: int | None = None
     usable: bool = Field(description="this process may run on it")
 
 
@@ -69,9 +69,11 @@ class DaxDevice(_Fact):
 
     name: str
     path: str
-    size_bytes: int | None
-    node: int | None = Field(description="the nearest one with processors")
-    target_node: int | None = Field(description="the node it is when given to the kernel")
+    size_bytes: int | None = None
+    node: int | None = Field(default=None, description="the nearest one with processors")
+    target_node: int | None = Field(
+        default=None, description="the node it is when given to the kernel"
+    )
     state: Literal["devdax", "kmem", "unbound"]
     backing: Literal["pmem", "cxl", "soft-reserved", "unknown"]
     region: str | None = Field(default=None, description="the persistent region below it")
@@ -82,7 +84,7 @@ class Namespace(_Fact):
 
     name: str
     mode: str = Field(description="fsdax, devdax, sector or raw")
-    size_bytes: int | None
+    size_bytes: int | None = None
     device: str | None = Field(default=None, description="block device, such as pmem0")
     mount: str | None = None
     dax: bool = Field(default=False, description="mounted with -o dax")
@@ -92,13 +94,15 @@ class PmemRegion(_Fact):
     """A memory region that is reported as persistent."""
 
     name: str
-    provider: str | None = Field(description="who offers it: ACPI.NFIT, CXL, e820, virtio-pmem...")
+    provider: str | None = Field(
+        default=None, description="who offers it: ACPI.NFIT, CXL, e820, virtio-pmem..."
+    )
     volatile: bool
     persistence_domain: str | None = Field(
-        description="cpu_cache (eADR) or memory_controller; null if not reported"
+        default=None, description="cpu_cache (eADR) or memory_controller; null if not reported"
     )
-    size_bytes: int | None
-    node: int | None = Field(description="the nearest one with processors")
+    size_bytes: int | None = None
+    node: int | None = Field(default=None, description="the nearest one with processors")
     namespaces: list[Namespace]
     persistence: Persistence
     persistence_reason: str
@@ -108,10 +112,10 @@ class CxlDevice(_Fact):
     """A CXL memory device."""
 
     name: str
-    node: int | None
+    node: int | None = None
     volatile_bytes: int
     persistent_bytes: int
-    firmware: str | None
+    firmware: str | None = None
 
 
 class NearCache(_Fact):
@@ -119,8 +123,8 @@ class NearCache(_Fact):
 
     node: int
     size_bytes: int
-    line_bytes: int | None
-    ways: int | None
+    line_bytes: int | None = None
+    ways: int | None = None
 
 
 class MemoryMode(_Fact):
@@ -136,7 +140,7 @@ class Tier(Claims):
     name: str
     spec: str = Field(description="what --tier takes")
     alias: Literal["near", "far"] | None = None
-    capacity_bytes: int | None
+    capacity_bytes: int | None = None
     free_bytes: int | None = Field(default=None, description="when the record was made")
     node: int | None = Field(default=None, description="it is, or the nearest one of a device")
     distance: int | None = Field(default=None, description="from the node of the near tier")
@@ -155,12 +159,12 @@ class Machine(Shaped):
     id: str
     processor: str
     kernel: str
-    virtual_machine: str | None
+    virtual_machine: str | None = None
     memory_bytes: int
     nodes: list[Node]
     caches: list[Cache]
     cpus: list[Cpu]
-    memory_mode: MemoryMode | None
+    memory_mode: MemoryMode | None = None
     pmem_regions: list[PmemRegion]
     dax_devices: list[DaxDevice]
     cxl_devices: list[CxlDevice]

@@ -49,7 +49,7 @@ def headline(result: AdviceResult) -> str:
 
 def finding(result: AdviceResult) -> str:
     """The answer with its intervals, what a small loss needs, and idle time."""
-    said = [headline(result), *_intervals(result), *_needs(result)]
+    said = [headline(result), *_intervals(result), *needs(result)]
     busy_s = result.time_near_s if result.cpu_near_s is None else result.cpu_near_s
     idle = 1 - busy_s / result.time_near_s if result.time_near_s else 0.0
     if idle >= _MUCH_IDLE:
@@ -93,7 +93,7 @@ def _intervals(result: AdviceResult) -> list[str]:
     return [f"95 % intervals: {', '.join(known)}."] if known else []
 
 
-def _needs(result: FarAdvice) -> list[str]:
+def needs(result: FarAdvice) -> list[str]:
     """What it needs near for a loss of at most 5 %, if that is not everything or nothing."""
     least = next((p for p in result.within if p.within_slowdown == _WITHIN), None)
     if least is None or least.near_bytes in (0, result.near_bytes):
@@ -211,11 +211,11 @@ def warnings(result: AdviceResult) -> list[str]:
         for text in result.warnings
     ]
     if result.plan:
-        lines.append(f"{_apply(result)} applies the plan.")
+        lines.append(f"{apply_command(result)} applies the plan.")
     return lines
 
 
-def _apply(result: AdviceResult) -> str:
+def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
     plan = f"--plan {shlex.quote(result.plan or '')} --tier far=TIER"
     if result.pid is not None:

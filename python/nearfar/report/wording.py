@@ -41,6 +41,13 @@ def _format_rate(value: float) -> str:
     return f"{value:.3g} /s"
 
 
+def _format_ratio(value: float) -> str:
+    """Return a ratio with two decimals, or three digits if it is far from 1."""
+    if value >= 100:
+        return f"{value:,.0f} ×"
+    return f"{value:.2f} ×" if 0.1 <= value < 10 else f"{value:.{2 if value < 0.1 else 3}g} ×"
+
+
 def format_quantity(key: str, value: float) -> str:
     """Return a value with the unit that its key carries."""
     if key.endswith("bytes_per_s"):
@@ -62,7 +69,7 @@ def format_quantity(key: str, value: float) -> str:
         or key.startswith("slowdown_")
         or key.endswith(("ratio_to_glibc", "slowdown"))
     ):
-        return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
+        return _format_ratio(value)
     if isinstance(value, int) or 1e3 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.3g}"

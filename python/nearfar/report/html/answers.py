@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from nearfar.records.advice import AdviceResult
 from nearfar.records.noise import Reliability
+from nearfar.records.results import LatencyCurve, LatencyResult
 from nearfar.records.run import Run
 from nearfar.records.structures import DeviceSlowdown
+from nearfar.report import advice_words
 from nearfar.report.html import headline
 from nearfar.report.html.sections import parallelism
-from nearfar.report.wording import count, format_quantity, pages_name, plain_tier, say
+from nearfar.report.wording import (
+    HUGE_PAGES,
+    count,
+    format_quantity,
+    pages_name,
+    plain_tier,
+    say,
+)
 
 
 def how_far(run: Run) -> list[str]:
     """Return sentences on far memory and on the limits of near memory."""
-    return [*_far_latency(run), *_limits(run)]
+    return [*_advice(run), *_far_latency(run), *_limits(run)]
+
+
+def _advice(run: Run) -> Iterator[str]:
+    result = run.sections.advice
+    if result is not None:
+        yield advice_words.headline(result)
+        yield from advice_words.needs(result)
 
 
 def _far_latency(run: Run) -> Iterator[str]:
@@ -23,7 +40,7 @@ def _far_latency(run: Run) -> Iterator[str]:
     if result is None or main is None:
         return
     near = headline.largest(main)
-    for curve in result.curves:
+    for curve in _one_a_tier(result):
         point = headline.at_region(curve, near.region_bytes)
         if point is None or plain_tier(curve.tier) == plain_tier(main.tier):
             continue
@@ -31,6 +48,14 @@ def _far_latency(run: Run) -> Iterator[str]:
         pages = pages_name(curve.pages)
         far, first = plain_tier(curve.tier), plain_tier(main.tier)
         yield f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
+
+
+def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:
+    """Return a curve of each tier, of huge pages if there is one."""
+    found: dict[str, LatencyCurve] = {}
+    for curve in sorted(result.curves, key=lambda curve: curve.pages not in HUGE_PAGES):
+        found.setdefault(plain_tier(curve.tier), curve)
+    return found.values()
 
 
 def _limits(run: Run) -> Iterator[str]:
@@ -54,10 +79,19 @@ def _slowdown(one: DeviceSlowdown) -> str:
 
 
 def what_next(run: Run) -> list[tuple[str, str]]:
-    """Return commands, and what each is for; the most urgent first. For runs about a machine."""
+    """Return commands, and what each is for; the most urgent first. For runs about a machine, and
+    for advice."""
+    if run.sections.advice is not None:
+        return [*_urgent(run), *_with_plan(run.sections.advice)]
     if run.verb not in ("study", "probe"):
         return []
     return [*_urgent(run), *_STEPS]
+
+
+def _with_plan(result: AdviceResult) -> Iterator[tuple[str, str]]:
+    if result.plan:
+        yield advice_words.apply_command(result), "with data placed by the plan"
+    yield "nearfar profile list", "far memories for --far, to compare this one with"
 
 
 def _urgent(run: Run) -> Iterator[tuple[str, str]]:

@@ -9,12 +9,21 @@ from pathlib import Path
 
 from nearfar.extras import how_to_install
 from nearfar.files import write_whole
+from nearfar.records.noise import Reliability
 from nearfar.records.run import Run
+from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context, Section
 from nearfar.report.html.sections import ORDER
 from nearfar.report.html.sections.machine import machine_name
-from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
+from nearfar.report.html.topics import topics
+from nearfar.report.html.verdict import (
+    NOTHING_TIMED,
+    Reliance,
+    noise_evidence,
+    reliance,
+    status_line,
+)
 from nearfar.report.wording import sentence, when
 
 FILE_NAME = "report.html"
@@ -69,14 +78,18 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
         machine_name=machine_name(run.machine),
         title=subject(run) or machine_name(run.machine),
         cards=cards(run),
+        tones=_tones(run),
         banners=list(_banners(run)),
-        sections=sections,
+        verdicts=list(_verdicts(run)),
+        how_far=how_far(run),
+        what_next=what_next(run),
+        topics=topics(run, sections),
         without_charts=_without_charts(sections),
     )
 
 
 def _without_charts(sections: Sequence[Section]) -> str:
-    """How to get the charts, if they are missing; empty if none is."""
+    """Return how to get the charts, if they are missing; empty if none is."""
     if all(figure.wide for section in sections for figure in section.figures):
         return ""
     return how_to_install("charts")
@@ -102,20 +115,44 @@ def subject(run: Run) -> str:
 
 
 def _banners(run: Run) -> Iterator[Banner]:
+    """Yield what a reader must know before any figure."""
     unfinished = status_line(run.status)
     if unfinished:
         title, _, rest = unfinished.partition(": ")
         yield Banner("bad", title, [sentence(rest)])
     if run.noise is None:
         yield Banner("bad", "No noise verdict", ["The run ended before the verdict."])
-    elif run.noise.noisy and run.noise.judged:
-        for each in reliance(run.noise):
-            names = sentence(f"{', '.join(each.sections)}.")
-            yield Banner(each.tone, each.title, [names, *each.reasons])
-    elif run.noise.noisy:
+    elif run.noise.noisy and not run.noise.judged:
         yield Banner("bad", "Disturbed: do not rely on these figures", run.noise.reasons)
-    elif run.noise.series == 0:
+
+
+def _verdicts(run: Run) -> Iterator[Banner]:
+    """Yield which figures can be relied on."""
+    noise = run.noise
+    if noise is None:
+        return
+    if noise.series == 0:
         title, _, rest = NOTHING_TIMED.partition(": ")
         yield Banner("good", title, [sentence(rest)])
-    else:
-        yield Banner("good", "Idle machine", [noise_evidence(run.noise)])
+    elif not noise.noisy:
+        yield Banner("good", "Idle machine", [noise_evidence(noise)])
+    for each in reliance(noise) if noise.noisy else ():
+        yield Banner(each.tone, each.title, [*_unexplained(each), *each.reasons])
+
+
+def _unexplained(each: Reliance) -> list[str]:
+    """Return the sections that no reason names, in a sentence."""
+    named = {reason.partition(":")[0] for reason in each.reasons}
+    rest = [name for name in each.sections if name not in named]
+    return [sentence(f"{', '.join(rest)}.")] if rest else []
+
+
+def _tones(run: Run) -> dict[str, tuple[str, str]]:
+    """Return verdict and tone of each section that is not steady."""
+    each_of = reliance(run.noise) if run.noise and run.noise.noisy else ()
+    return {
+        name: (each.verdict.value, each.tone)
+        for each in each_of
+        if each.verdict is not Reliability.STEADY
+        for name in each.sections
+    }

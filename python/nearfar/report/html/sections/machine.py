@@ -1,15 +1,25 @@
-"""The machine record, generically: plain facts first, then one table per list."""
+"""The machine: a picture, the latency between its nodes, its tiers, then all other facts of the
+record, one table per list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from nearfar.machine.model import Machine, Tier
+from nearfar.records.results import LatencyResult
+from nearfar.report.charts.topology import topology_figure
+from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Context, Section, Table
-from nearfar.report.wording import count, format_quantity
+from nearfar.report.html.sections._nodes import latency_matrix
+from nearfar.report.wording import HUGE_PAGES, count, format_quantity, plain_tier, say
+from nearfar.units import format_size
 
 #: Position on the page.
 PLACE = 230
+
+#: Members of a record that describe its numbers.
+_ABOUT_NUMBERS = ("intervals", "provenance")
 
 
 def section(context: Context) -> Section | None:
@@ -17,12 +27,53 @@ def section(context: Context) -> Section | None:
     machine = context.run.machine
     if not machine:
         return None
-    facts = list(_facts(machine, ""))
-    tables = [Table(["", ""], [[Cell(name), Cell(value)] for name, value in facts], "Facts")]
-    tables += sorted(_lists(machine, ""), key=lambda table: table.caption != "Tiers")
+    known = _validated(machine)
+    latency = context.run.sections.latency
+    facts = [[Cell(name), Cell(value)] for name, value in _facts(machine, "")]
+    tables = [
+        *([*latency_matrix(known, latency), _tiers(known.tiers)] if known else []),
+        Table(["", ""], facts, "Facts", folded=True),
+        *_lists(machine, ""),
+    ]
     return Section(
-        "machine", "The machine", _finding(context), tables=[t for t in tables if t.rows]
+        "machine",
+        "The machine",
+        _finding(context),
+        [topology_figure(known, _latencies(latency))] if known and known.cpus else [],
+        [table for table in tables if table.rows],
     )
+
+
+def _validated(machine: dict[str, Any]) -> Machine | None:
+    """Return the machine of a record; None if the record is from another version or incomplete."""
+    from pydantic import ValidationError
+
+    try:
+        return Machine.model_validate(machine)
+    except ValidationError:
+        return None
+
+
+def _latencies(result: LatencyResult | None) -> dict[str, str]:
+    """Return the measured latency of each tier in words, of huge pages if they were measured."""
+    found: dict[str, str] = {}
+    curves = result.curves if result else []
+    for curve in sorted(curves, key=lambda curve: curve.pages not in HUGE_PAGES):
+        found.setdefault(plain_tier(curve.tier), say(headline.largest(curve), "latency_ns"))
+    return found
+
+
+def _tiers(tiers: list[Tier]) -> Table:
+    rows = [
+        [
+            Cell(tier.spec, tier.alias or "", code=True),
+            Cell("–" if tier.capacity_bytes is None else format_size(tier.capacity_bytes)),
+            Cell(tier.medium),
+            Cell(tier.persistence, tier.persistence_reason),
+        ]
+        for tier in tiers
+    ]
+    return Table(["Tier", "Capacity", "Medium", "Persistence"], rows, "Tiers", stacked=True)
 
 
 def machine_name(machine: dict[str, Any]) -> str:
@@ -74,7 +125,7 @@ def _is_table(value: Any) -> bool:
 
 def _facts(holder: dict[str, Any], above: str) -> Iterator[tuple[str, str]]:
     for key, value in holder.items():
-        if key in ("intervals", "provenance"):
+        if key in _ABOUT_NUMBERS:
             continue
         if isinstance(value, dict):
             yield from _facts(value, f"{above}{_label(key)}: ")
@@ -88,8 +139,18 @@ def _lists(holder: dict[str, Any], above: str) -> Iterator[Table]:
             yield from _lists(value, f"{above}{_label(key)}: ")
         elif _is_table(value):
             members = [member for member in value if isinstance(member, dict)]
-            used = (k for member in members for k, v in member.items() if v not in (None, {}, []))
+            used = (
+                k
+                for member in members
+                for k, v in member.items()
+                if v not in (None, {}, []) and k not in _ABOUT_NUMBERS
+            )
             keys = list(dict.fromkeys(used))
             rows = [[Cell(_text(k, member.get(k))) for k in keys] for member in members]
             caption = f"{above}{_label(key)}".capitalize()
-            yield Table([_label(k) for k in keys], rows, caption, folded=len(rows) > 6)
+            yield Table(
+                [_label(k) for k in keys],
+                rows,
+                caption,
+                folded=True,
+            )

@@ -1,0 +1,70 @@
+"""Topics of the page: sections that answer one question, folded and unfolded together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nearfar.records.run import Run
+from nearfar.report.html.section import Section
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Sections under one heading; ``slug`` is the target of its link in the contents bar."""
+
+    slug: str
+    title: str
+    sections: Sequence[Section]
+    opened: bool
+
+    @property
+    def heading(self) -> str:
+        """The title, or that of its only section."""
+        return self.sections[0].title if len(self.sections) == 1 else self.title
+
+
+#: Topics in the order of the page, with the slugs of their sections.
+TOPICS: dict[str, tuple[str, ...]] = {
+    "Your program": ("advice", "placement"),
+    "Grid": ("sweep",),
+    "Machine": ("machine",),
+    "Latency": ("latency", "blocks", "tails", "parallelism"),
+    "Bandwidth": ("loaded", "bandwidth", "access", "stream"),
+    "Near and far together": ("compete", "stencil", "pipeline"),
+    "Persistence and files": ("persistence", "mapped"),
+    "Data structures": ("map", "intset", "structures"),
+    "Programs": ("malloc", "program", "experiment"),
+    "Simulation": ("simulation", "load_curve"),
+    "What changed": ("changes",),
+    "How sure": ("reliability", "skipped", "findings", "provenance"),
+}
+#: Verbs whose subject is the machine: its picture is the first that a reader looks for.
+MACHINE_VERBS = ("study", "probe")
+_MACHINE, _BACKGROUND = "Machine", ("Machine", "How sure")
+
+
+def topics(run: Run, sections: Sequence[Section]) -> list[Topic]:
+    """Return the topics that the page has sections for. The first is open, and so is each topic on
+    a page that has only one besides the background."""
+    by_slug = {section.slug: section for section in sections}
+    filled = {
+        title: [by_slug[slug] for slug in slugs if slug in by_slug]
+        for title, slugs in _ordered(run).items()
+    }
+    titles = [title for title, found in filled.items() if found]
+    subjects = [title for title in titles if title not in _BACKGROUND]
+    opened = {*titles[:1], *(subjects if len(subjects) == 1 else [])}
+    return [Topic(_slug(title), title, filled[title], title in opened) for title in titles]
+
+
+def _ordered(run: Run) -> dict[str, tuple[str, ...]]:
+    """Return the topics with the machine before others only if the run is about the machine."""
+    if run.verb in MACHINE_VERBS:
+        return TOPICS
+    rest = {title: slugs for title, slugs in TOPICS.items() if title != _MACHINE}
+    return {**rest, _MACHINE: TOPICS[_MACHINE]}
+
+
+def _slug(title: str) -> str:
+    return f"topic-{title.lower().replace(' ', '-')}"
