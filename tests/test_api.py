@@ -23,7 +23,7 @@ from nearfar.cli.renamed import RENAMED, with_new_names
 from nearfar.errors import BadInputError, MachineError
 from nearfar.profiles import load_profile
 from nearfar.records.frame import COLUMNS
-from nearfar.report.terminal import simulated
+from nearfar.report.terminal.simulation import simulated
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "nearfar"

@@ -68,6 +68,21 @@ def test_help_answers_without_heavy_modules(verb: tuple[str, ...], tmp_path: Pat
     assert unwanted & set(done.stderr.split()) == set()
 
 
+def test_a_refusal_imports_neither_records_nor_arrays(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from nearfar.cli.app import main\n"
+        "code = main(['sim', 'absent'])\n"
+        "print(code, *sorted(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    code, *modules = done.stdout.split()
+    assert code == "2"
+    assert not {"numpy", "polars", "nearfar.records.run"} & set(modules)
+
+
 @pytest.mark.parametrize("verb", verbs(), ids=named)
 def test_unknown_flag(verb: tuple[str, ...], run_nearfar: RunNearfar) -> None:
     done = run_nearfar(*verb, "--no-such-flag")

@@ -10,28 +10,28 @@ from syrupy.assertion import SnapshotAssertion
 
 from nearfar.model import contention, pipeline, split
 from nearfar.model.published import pipeline_inputs
-from nearfar.report import terminal
+from nearfar.report.terminal import predictions as tables
 from published import COLS, ROWS, TABLES, contention_model, machine, stencil
 
 
 def contention_shown() -> RenderableType:
-    return terminal.contention(contention.predict(contention_model(), 5, 3))
+    return tables.contention(contention.predict(contention_model(), 5, 3))
 
 
 def model_shown() -> RenderableType:
-    return terminal.contention_model(contention_model())
+    return tables.contention_model(contention_model())
 
 
 def split_shown() -> RenderableType:
     known = split.calibrate(machine(), split.read_calibration(str(stencil("ghost")), 8))
     question = split.Question(split.Array(ROWS, COLS, 8), "ghost", split.splits_of(16))
-    return terminal.split(split.predict(machine(), question, known))
+    return tables.split(split.predict(machine(), question, known))
 
 
 def pipeline_shown() -> RenderableType:
     inputs = pipeline_inputs()
     row = pipeline.read_calibration(str(TABLES / "oslo_pipeline.csv"))
-    return terminal.pipeline(pipeline.predict(inputs, 16, pipeline.calibrate(inputs, row)))
+    return tables.pipeline(pipeline.predict(inputs, 16, pipeline.calibrate(inputs, row)))
 
 
 @pytest.mark.parametrize("shown", [contention_shown, model_shown, split_shown, pipeline_shown])

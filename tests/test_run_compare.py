@@ -15,7 +15,7 @@ from nearfar.measure.progress import silent
 from nearfar.place import preload
 from nearfar.place.native_run import TimedRun
 from nearfar.records.variants import VariantsResult
-from nearfar.report.terminal import variants as table
+from nearfar.report.terminal.variants import variants as table
 from nearfar.workflows import variants
 
 PROMISE = (

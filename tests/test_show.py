@@ -16,7 +16,8 @@ from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.profiles.sheets import write_profile
 from nearfar.records.profile import Profile
 from nearfar.records.run import Run, Sections
-from nearfar.report import terminal
+from nearfar.report.terminal import allocators, depth, results, summary, together
+from nearfar.report.terminal import record as record_tables
 from nearfar.report.terminal.record import _SECTIONS
 
 
@@ -37,20 +38,20 @@ def save(run: Run, directory: Path) -> str:
 )
 def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     run: Run = getattr(factories, name)()
-    assert printed(terminal.record(run)) == snapshot
+    assert printed(record_tables.record(run)) == snapshot
 
 
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("name", ["study", "noisy", "judged", "together", "interrupted"])
 def test_the_summary_of_a_study_has_30_lines_at_most(name: str, width: int) -> None:
-    text = printed(terminal.summary(getattr(factories, name)(), Path("runs/a-study")), width)
+    text = printed(summary.summary(getattr(factories, name)(), Path("runs/a-study")), width)
     assert len(text.splitlines()) <= 28  # report and record follow on stderr
     assert "nearfar show runs/a-study" in text
     assert "advise" in text
 
 
 def test_the_summary_shows_verdicts() -> None:
-    text = printed(terminal.summary(factories.judged(), Path("a")))
+    text = printed(summary.summary(factories.judged(), Path("a")))
     assert "Steady, rely on these: latency." in text
     assert "Disturbed, repeat on an idle machine: bandwidth." in text
     assert "  · stream: threads ran only 40% of their time" in text
@@ -74,34 +75,34 @@ def test_a_prediction_is_shown_until_its_run_is_there(snapshot: SnapshotAssertio
     }
     run = factories.interrupted()
     run.sections = Sections(**predicted)
-    assert printed(terminal.record(run)) == snapshot
+    assert printed(record_tables.record(run)) == snapshot
     run.sections = Sections(**measured)
-    without = printed(terminal.record(run))
+    without = printed(record_tables.record(run))
     run.sections = Sections(**predicted, **measured)
-    assert printed(terminal.record(run)) == without
+    assert printed(record_tables.record(run)) == without
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_tables_fit(width: int) -> None:
     for result in (
-        terminal.latency(factories.latency()),
-        terminal.bandwidth(factories.bandwidth()),
-        terminal.stream(factories.stream()),
-        terminal.mapped(factories.mapped()),
-        terminal.parallelism(factories.parallelism()),
-        terminal.blocks(factories.blocks()),
-        terminal.access(factories.access()),
-        terminal.persistence(factories.persistence()),
-        terminal.loaded(factories.loaded()),
-        terminal.tails(factories.tails()),
-        terminal.compete(factories.compete(4)),
-        terminal.compete(factories.compete_foretold()),
-        terminal.stencil(factories.stencil()),
-        terminal.stencil(factories.stencil(far_rows=0)),
-        terminal.pipeline_run(factories.pipeline()),
-        terminal.pipeline_run(factories.pipeline_foretold()),
-        terminal.pipeline_run(factories.pipeline(near_only=True)),
-        terminal.malloc(factories.malloc()),
+        results.latency(factories.latency()),
+        results.bandwidth(factories.bandwidth()),
+        results.stream(factories.stream()),
+        results.mapped(factories.mapped()),
+        depth.parallelism(factories.parallelism()),
+        depth.blocks(factories.blocks()),
+        depth.access(factories.access()),
+        depth.persistence(factories.persistence()),
+        depth.loaded(factories.loaded()),
+        depth.tails(factories.tails()),
+        together.compete(factories.compete(4)),
+        together.compete(factories.compete_foretold()),
+        together.stencil(factories.stencil()),
+        together.stencil(factories.stencil(far_rows=0)),
+        together.pipeline_run(factories.pipeline()),
+        together.pipeline_run(factories.pipeline_foretold()),
+        together.pipeline_run(factories.pipeline(near_only=True)),
+        allocators.malloc(factories.malloc()),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width
@@ -110,12 +111,12 @@ def test_tables_fit(width: int) -> None:
 
 def test_every_figure_of_a_curve_is_printed() -> None:
     result = factories.latency()
-    lines = printed(terminal.latency(result)).splitlines()
+    lines = printed(results.latency(result)).splitlines()
     assert sum(line.count(" ns)") for line in lines) == sum(len(c.points) for c in result.curves)
 
 
 def test_markup_in_a_record_is_printed_as_it_is() -> None:
-    shown = terminal.mapped(factories.mapped("[red]/dev/null[/red]"))
+    shown = results.mapped(factories.mapped("[red]/dev/null[/red]"))
     assert "[red]/dev/null[/red]" in printed(shown)
 
 

@@ -137,9 +137,10 @@ def advise(
     from nearfar import api
     from nearfar.errors import BadInputError
     from nearfar.process.stdin import of_this_process
-    from nearfar.report import other_tools, terminal
+    from nearfar.report import other_tools
     from nearfar.report.console import note
     from nearfar.report.html import page
+    from nearfar.report.terminal.advising import advice
 
     if [not program, pid is None, perf is None].count(False) != 1:
         raise BadInputError(
@@ -166,7 +167,7 @@ def advise(
         perf=perf,
     )
     try:
-        show = other_tools.script_of(emit) if emit else terminal.advice
+        show = other_tools.script_of(emit) if emit else advice
         show_measured(done, show(done.result), Output(json, strict, quiet))
     finally:  # the answer first, also if --strict refuses it
         report = page.write_report(done.folder, done.run)

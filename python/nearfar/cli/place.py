@@ -101,7 +101,7 @@ def place(
     """
     from nearfar import api
     from nearfar.errors import BadInputError, ExitCode
-    from nearfar.report import terminal
+    from nearfar.report.terminal import page_placement
 
     if run is not None and not revert:
         raise BadInputError(
@@ -119,7 +119,7 @@ def place(
         time_s=parse_seconds(time) if time else None,
         shared=shared,
     )
-    text = terminal.page_placement(done.result, details=details)
+    text = page_placement.page_placement(done.result, details=details)
     show_measured(done, text, Output(json, False, quiet))
     stopped = done.result.ended == "interrupted" and not done.result.complete
     return ExitCode.INTERRUPTED if stopped else ExitCode.OK

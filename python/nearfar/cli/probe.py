@@ -58,7 +58,7 @@ def probe(
         nearfar probe --from curve.csv
     """
     from nearfar import api
-    from nearfar.report import terminal
+    from nearfar.report.terminal import record as record_tables
 
     if from_:
         _show_knees(context, from_, shared.json)
@@ -66,14 +66,14 @@ def probe(
     done = api.probe(
         tier, shared.options, quick=quick, region=region, threads=threads or (), size=size
     )
-    show_measured(done, terminal.record(done.run), shared.output)
+    show_measured(done, record_tables.record(done.run), shared.output)
 
 
 def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:
     """Print the knees of the curve in a CSV file; raise BadInputError for flags without effect."""
     from nearfar.measure.curve_file import examine
-    from nearfar.report import terminal
     from nearfar.report.console import show
+    from nearfar.report.terminal import results
 
     for name in flags.given(context):
         if name not in _OF_CURVES:
@@ -83,4 +83,4 @@ def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:
             )
     result = examine(path)
     document = result.model_dump_json(indent=1, exclude_none=True)
-    show(terminal.published_curve(result), document, json)
+    show(results.published_curve(result), document, json)

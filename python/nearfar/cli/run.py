@@ -140,28 +140,27 @@ def _compare(
     quiet: bool,
 ) -> None:
     from nearfar import api
-    from nearfar.report import console, terminal
+    from nearfar.report import console
+    from nearfar.report.terminal.variants import variants as table
 
     result = api.compare_variants(
         program, names.split(","), tiers, runs=runs, progress=flags.progress_of(quiet)
     )
-    console.show(
-        terminal.variants(result), result.model_dump_json(indent=1, exclude_none=True), json
-    )
+    console.show(table(result), result.model_dump_json(indent=1, exclude_none=True), json)
 
 
 def _show(done: Ran, stats: bool, json: str | None) -> None:
     """Print the tables on standard error: standard output belongs to the program."""
-    from nearfar.report import terminal
     from nearfar.report.console import print_aside, write_json
+    from nearfar.report.terminal import page_placement, placement
 
     if done.statistics is None:
         return
     if stats:
-        print_aside(terminal.run_statistics(done.statistics))
+        print_aside(placement.run_statistics(done.statistics))
     if stats and done.statistics.placement:
-        print_aside(terminal.page_placement(done.statistics.placement))
+        print_aside(page_placement.page_placement(done.statistics.placement))
     if done.statistics.check:
-        print_aside(terminal.plan_check(done.statistics.check))
+        print_aside(placement.plan_check(done.statistics.check))
     if json is not None:
         write_json(json, done.statistics.model_dump_json(indent=1, exclude_none=True))

@@ -45,10 +45,11 @@ def show(what: What, json: Json = None) -> None:
 def _shown(subject: Subject) -> RenderableType:
     from nearfar.records.profile import Host, Profile
     from nearfar.records.run import Run
-    from nearfar.report import terminal
+    from nearfar.report.terminal import answer, sheet
+    from nearfar.report.terminal import record as record_tables
 
     if isinstance(subject, Run):
-        return terminal.record(subject)
+        return record_tables.record(subject)
     if isinstance(subject, Profile | Host):
-        return terminal.sheet(subject)
-    return terminal.answer(subject)
+        return sheet.sheet(subject)
+    return answer.answer(subject)

@@ -180,8 +180,9 @@ def sim(
         nearfar sim --counts quicksort.json --near dram-snu --far pcm-snu-ns --cpu-time-s 0.02
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import experiment as experiment_tables
+    from nearfar.report.terminal import simulation
     from nearfar.workflows import simulating
 
     given = flags.given(context)
@@ -193,11 +194,11 @@ def sim(
         return
     if experiment is not None:
         done = simulating.experiment(experiment, flags.options(out=out, quiet=quiet))
-        show_measured(done, terminal.experiment(done.result), Output(json, quiet=quiet))
+        show_measured(done, experiment_tables.experiment(done.result), Output(json, quiet=quiet))
         return
     if out is not None:
         kept = simulating.simulate_recorded(request, flags.options(out=out, quiet=quiet), given)
-        show_measured(kept, terminal.simulated(kept.result), Output(json, quiet=quiet))
+        show_measured(kept, simulation.simulated(kept.result), Output(json, quiet=quiet))
         return
     result = api.simulate(request, given=given)
-    show("sim", result, terminal.simulated(result), json)
+    show("sim", result, simulation.simulated(result), json)

@@ -44,8 +44,8 @@ def study(
         nearfar study --json study.json --strict
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.console import note
+    from nearfar.report.terminal import summary
     from nearfar.store import require_new
 
     options = flags.options(seed, time, out, quiet=quiet)
@@ -56,7 +56,7 @@ def study(
     done = api.study(options, full=full)
     if not quiet:
         note(f"report: {done.report}")
-    text = terminal.summary(done.run, done.folder)
+    text = summary.summary(done.run, done.folder)
     show_measured(done, text, Output(json, strict, quiet, says_verdict=True))
 
 

@@ -107,13 +107,13 @@ def _show_plan(wanted: sweeping.SweepRequest, json: str | None) -> None:
 def _show(done: Swept, output: Output) -> int:
     """Print the result, and return its exit code. Raises NoisyError under --strict."""
     from nearfar.errors import ExitCode, NoisyError
-    from nearfar.report import terminal
     from nearfar.report.console import note, show
+    from nearfar.report.terminal import sweep as sweep_tables
 
     if done.found_again and not output.quiet:
         note(f"found again: {done.found_again} of {done.result.planned} cells")
     document = done.run.model_dump_json(indent=1, exclude_none=True)
-    show(terminal.sweep(done.result), document, output.json)
+    show(sweep_tables.sweep(done.result), document, output.json)
     if not output.quiet:
         note(f"record: {done.folder}")
     code = done.exit_code()

@@ -50,8 +50,8 @@ def run(
     steps: int = 1,
 ) -> None:
     """Time the program, or write its trace."""
-    from nearfar.report import terminal
     from nearfar.report.console import note
+    from nearfar.report.terminal import programs as programs_tables
     from nearfar.workflows.bench import programs as workflow
 
     work = workflow.Work(program, choice.problem_size or [default_size], steps)
@@ -65,7 +65,7 @@ def run(
     if choice.after is not None:
         raise BadInputError("--after requires --trace", "give --trace FILE, or leave --after out")
     done = workflow.measure(verb, work, shared.options, allocator_names=allocators)
-    show_measured(done, terminal.program(done.result), shared.output)
+    show_measured(done, programs_tables.program(done.result), shared.output)
 
 
 def _refuse_timing(trace: Path, allocators: Sequence[str], shared: flags.Measuring) -> None:

@@ -59,9 +59,9 @@ def compete(
 
         nearfar bench compete --far numa:1 --sweep --csv rows.csv --json -
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import together as together_tables
     from nearfar.workflows.bench import compete as workflow
 
     copies = workflow.Copies(mode, near, far, near_threads, far_threads, sweep, size, iterations)
     done = workflow.measure(copies, shared.options, csv=csv)
-    show_measured(done, terminal.compete(done.result), shared.output)
+    show_measured(done, together_tables.compete(done.result), shared.output)

@@ -43,8 +43,8 @@ def intset(
 
         nearfar bench intset --structure list --tier dram --json -
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import persistent_structures
     from nearfar.workflows.bench import intset as workflow
 
     done = workflow.measure(structure, shared.options, entries=entries, update=update, tier=tier)
-    show_measured(done, terminal.intset(done.result), shared.output)
+    show_measured(done, persistent_structures.intset(done.result), shared.output)

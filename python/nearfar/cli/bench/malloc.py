@@ -62,7 +62,7 @@ def malloc(
 
         nearfar bench malloc --test free-loop --allocator hmalloc:file:/data --json -
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import allocators as allocators_tables
     from nearfar.workflows.bench import malloc as workflow
 
     done = workflow.measure(
@@ -72,7 +72,7 @@ def malloc(
         allocators=_parts(allocator, _BEFORE_ALLOCATOR),
         blocks=blocks,
     )
-    show_measured(done, terminal.malloc(done.result), shared.output)
+    show_measured(done, allocators_tables.malloc(done.result), shared.output)
 
 
 def _parts(values: list[str] | None, comma: str = ",") -> list[str]:

@@ -97,7 +97,7 @@ def map_(
 
         nearfar bench map --op insert --tier shm:/dev/shm/a.pool --keep
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import persistent_structures
     from nearfar.workflows.bench import map_ as workflow
 
     work = workflow.Work(
@@ -112,4 +112,4 @@ def map_(
         compare is not None,
     )
     done = workflow.measure(work, shared.options, counters=counters)
-    show_measured(done, terminal.map_run(done.result), shared.output)
+    show_measured(done, persistent_structures.map_run(done.result), shared.output)

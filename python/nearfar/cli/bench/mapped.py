@@ -37,10 +37,10 @@ def mapped(
 
         nearfar bench mapped --time 60 --json -
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import results
     from nearfar.units import parse_size
     from nearfar.workflows.bench import mapped as workflow
 
     size_bytes = parse_size(size) if size is not None else workflow.SIZE_BYTES
     done = workflow.measure(path, shared.options, size_bytes=size_bytes)
-    show_measured(done, terminal.mapped(done.result), shared.output)
+    show_measured(done, results.mapped(done.result), shared.output)

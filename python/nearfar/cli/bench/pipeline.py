@@ -59,11 +59,11 @@ def pipeline(
 
         nearfar bench pipeline --near-only --near-threads 8 --elements 1000000 --iterations 100
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import together
     from nearfar.workflows.bench import pipeline as workflow
 
     work = workflow.Work(
         near, far, near_threads, far_threads, near_only, elements, iterations, quick
     )
     done = workflow.measure(work, shared.options, csv=csv)
-    show_measured(done, terminal.pipeline_run(done.result), shared.output)
+    show_measured(done, together.pipeline_run(done.result), shared.output)

@@ -68,7 +68,7 @@ def stencil(
 
         nearfar bench stencil --far paced:dram@optane-100 --far-rows auto
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import together
     from nearfar.workflows.bench import stencil as workflow
 
     work = workflow.Work(
@@ -78,7 +78,7 @@ def stencil(
         if csv:
             raise BadInputError("--split-only measures no row for --csv", "leave one of them out")
         split = workflow.predict(work, shared.options)
-        show_measured(split, terminal.stencil_split(split.result), shared.output)
+        show_measured(split, together.stencil_split(split.result), shared.output)
         return
     done = workflow.measure(work, shared.options, csv=csv, given=flags.given(context))
-    show_measured(done, terminal.stencil(done.result), shared.output)
+    show_measured(done, together.stencil(done.result), shared.output)

@@ -56,7 +56,7 @@ def stream(
 
         nearfar bench stream --tier-a dram --tier-b numa:1 --size 512MiB
     """
-    from nearfar.report import terminal
+    from nearfar.report.terminal import results
     from nearfar.workflows.bench import stream as workflow
 
     a, b, c = (tier if own is None else own for own in (tier_a, tier_b, tier_c))
@@ -68,4 +68,4 @@ def stream(
         accessor=accessor,
         reference_rules=reference_rules,
     )
-    show_measured(done, terminal.stream(done.result), shared.output)
+    show_measured(done, results.stream(done.result), shared.output)

@@ -27,7 +27,7 @@ def contention(rows: Rows, out: Out, quiet: flags.Quiet = False) -> None:
     from nearfar.model import contention_fit
     from nearfar.model.contention_file import write_model
     from nearfar.report.console import note, print_result
-    from nearfar.report.terminal import contention_model
+    from nearfar.report.terminal.predictions import contention_model
 
     fitted = contention_fit.fit(contention_fit.read_measured(rows))
     write_model(fitted, out)

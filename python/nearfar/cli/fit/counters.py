@@ -35,13 +35,13 @@ def counters(
         nearfar fit counters counters.csv --picture correlation.svg --json fits.json
     """
     from nearfar.model import counter_fits
-    from nearfar.report import terminal
     from nearfar.report.charts.correlation import write_picture
     from nearfar.report.console import note, show
+    from nearfar.report.terminal import predictions
 
     result = counter_fits.fit(counter_fits.read_counters(table))
     if picture:
         write_picture(result.correlation, picture)
         if not quiet:
             note(f"picture: {picture}")
-    show(terminal.counter_fits(result), result.model_dump_json(indent=1), json)
+    show(predictions.counter_fits(result), result.model_dump_json(indent=1), json)

@@ -30,11 +30,11 @@ def contention(
         nearfar predict contention contention.json --near-threads 11 --far-threads 5 --json -
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_contention(model, near_threads, far_threads, mixed=mixed)
-    show("predict contention", result, terminal.contention(result), json)
+    show("predict contention", result, predictions.contention(result), json)
 
 
 VERBS = (contention,)

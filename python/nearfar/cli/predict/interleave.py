@@ -58,8 +58,8 @@ def interleave(
         --near-budget 64GiB --background near=40GB/s --background far=5GB/s@67% --json -
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_interleave(
         sites,
@@ -69,7 +69,7 @@ def interleave(
         near_budget=near_budget,
         background=background or (),
     )
-    show("predict interleave", result, terminal.interleave(result), json)
+    show("predict interleave", result, predictions.interleave(result), json)
 
 
 VERBS = (interleave,)

@@ -82,8 +82,8 @@ def map_remove(*, question: Question) -> None:
 
 def _show(operation: MapOperation, question: Question) -> None:
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_map(
         operation,
@@ -93,7 +93,7 @@ def _show(operation: MapOperation, question: Question) -> None:
         model=question.model,
         progress=flags.progress_of(question.quiet),
     )
-    show(f"predict map-{operation}", result, terminal.map_work(result), question.json)
+    show(f"predict map-{operation}", result, predictions.map_work(result), question.json)
 
 
 VERBS = (map_get, map_insert, map_remove)

@@ -53,8 +53,8 @@ def pipeline(
         --elements 16000000 --iterations 5000 --threads 16 --json -
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_pipeline(
         api.PipelineCurves(near_curve, far_curve, generate),
@@ -63,7 +63,7 @@ def pipeline(
         threads=threads,
         calibrate=calibrate,
     )
-    show("predict pipeline", result, terminal.pipeline(result), json)
+    show("predict pipeline", result, predictions.pipeline(result), json)
 
 
 VERBS = (pipeline,)

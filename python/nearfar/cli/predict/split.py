@@ -83,8 +83,8 @@ def split(
         --threads 16
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_split(
         contention,
@@ -95,7 +95,7 @@ def split(
         far_rows=far_rows,
         model=model,
     )
-    show("predict split", result, terminal.split(result), json)
+    show("predict split", result, predictions.split(result), json)
 
 
 @wraps(split)

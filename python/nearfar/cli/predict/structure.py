@@ -43,8 +43,8 @@ def structure(
         nearfar predict structure --structure map_tx --far ssd-s4600 --host xeon-5317 --json -
     """
     from nearfar import api
-    from nearfar.report import terminal
     from nearfar.report.printing import show
+    from nearfar.report.terminal import predictions
 
     result = api.predict_structure(
         structure_,
@@ -53,7 +53,7 @@ def structure(
         update=update,
         progress=flags.progress_of(quiet),
     )
-    show("predict structure", result, terminal.structure(result), json)
+    show("predict structure", result, predictions.structure(result), json)
 
 
 VERBS = (structure,)

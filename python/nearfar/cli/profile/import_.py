@@ -55,12 +55,11 @@ def import_(
         nearfar advise --far remote.toml -- ./program
     """
     from nearfar import api
-    from nearfar.report import console, terminal
+    from nearfar.report import console
+    from nearfar.report.terminal.sheet import sheet
 
     named = name or files[0].stem
     profile = api.import_profile(files, named, tool, nodes)
     file = api.write_profile(profile, out or Path(f"{named}.toml"))
-    console.show(
-        terminal.sheet(profile), profile.model_dump_json(indent=1, exclude_none=True), json
-    )
+    console.show(sheet(profile), profile.model_dump_json(indent=1, exclude_none=True), json)
     console.note(f"profile: {file}")

@@ -19,8 +19,8 @@ def list_(json: flags.Json = None) -> None:
     """
     from nearfar import api
     from nearfar.cli.output import show_document
-    from nearfar.report import terminal
+    from nearfar.report.terminal import profiles as profiles_tables
 
     rows = api.list_profiles()
     documents = [row.model_dump(exclude_none=True) for row in rows]
-    show_document(terminal.profiles(rows), {"profiles": documents}, json)
+    show_document(profiles_tables.profiles(rows), {"profiles": documents}, json)

@@ -14,7 +14,7 @@ from nearfar.records.run import Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context, Section
-from nearfar.report.html.sections import ORDER
+from nearfar.report.html.sections import in_page_order
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.topics import topics
 from nearfar.report.html.verdict import (
@@ -71,7 +71,7 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
         pair for pair in previous if pair[1].started < run.started and same_subject(pair[1], run)
     ]
     context = Context(run, earlier)
-    sections = [section for make in ORDER if (section := make(context)) is not None]
+    sections = [section for make in in_page_order() if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
         run=run,
         started=when(run.started),

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nearfar.records.run import Run
 from nearfar.records.shape import Origin, Shaped
 from nearfar.report.wording import format_quantity, interval_of, origin_of
+
+if TYPE_CHECKING:
+    from nearfar.records.run import Run
 
 
 @dataclass(frozen=True)

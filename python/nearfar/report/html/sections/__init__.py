@@ -12,13 +12,12 @@ from importlib import import_module
 
 from nearfar.report.html.section import Context, Section
 
-_FILES = [
-    import_module(f"{__name__}.{found.name}")
-    for found in pkgutil.iter_modules(__path__)
-    if not found.name.startswith("_")
-]
 
-#: In the order of the page.
-ORDER: tuple[Callable[[Context], Section | None], ...] = tuple(
-    file.section for file in sorted(_FILES, key=lambda file: (file.PLACE, file.__name__))
-)
+def in_page_order() -> list[Callable[[Context], Section | None]]:
+    """Import all sections; the function of each, in the order of the page."""
+    files = [
+        import_module(f"{__name__}.{found.name}")
+        for found in pkgutil.iter_modules(__path__)
+        if not found.name.startswith("_")
+    ]
+    return [file.section for file in sorted(files, key=lambda file: (file.PLACE, file.__name__))]
