@@ -62,6 +62,12 @@ def test_ratios_are_of_runs_of_the_same_round(turns: list[str], tmp_path: Path) 
     assert near.slowdown is None
     assert far.slowdown is not None
     assert 1.0 < far.slowdown < 2.0
+    base = near.run_times
+    assert base.min_s == 1.0
+    assert base.max_s >= 8.0
+    assert base.user_s == 3 * base.system_s
+    assert base.mean_s == pytest.approx(base.user_s + base.system_s)
+    assert base.stddev_s is not None
     assert far.intervals["slowdown"][0] <= far.slowdown <= far.intervals["slowdown"][1]
     assert (far.predicted_slowdown, planned.predicted_slowdown) == (1.3, 1.1)
     assert near.predicted_slowdown is None
@@ -141,4 +147,6 @@ def test_the_table_fits_a_terminal(turns: list[str]) -> None:
     text = console.export_text()
     assert turns
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert "ratios are to all-near" in text
+    assert "ratios to all-near" in text
+    assert "Mean ± σ" in text
+    assert "Min … max" in text

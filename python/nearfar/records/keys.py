@@ -59,6 +59,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         all_near_time_s all_far_time_s whole_sites_time_s uniform_time_s
         default_time_s placed_time_s cpu_time_s wall_time_s load_time_s
         memory_time_s read_time_s write_time_s stall_s exact_time_s
+        mean_s min_s max_s user_s system_s
         first_touch_s cpu_near_s time_near_s time_all_far_s time_movable_far_s time_plan_s""",
     ),
     ("s", "higher", "lifetime_s levelled_lifetime_s"),
@@ -66,7 +67,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "s",
         None,
         """
-        attached_s common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s""",
+        attached_s common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s
+        stddev_s""",
     ),
     ("years", "higher", "lifetime_years"),
     (

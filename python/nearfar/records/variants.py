@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nearfar.records.shape import Count, Positive, Shaped
+from nearfar.records.shape import Amount, Count, Observed, Positive, Shaped
+
+
+class RunTimes(Observed):
+    """Times of the runs of one variant, as hyperfine summarizes them."""
+
+    mean_s: Positive = Field(description="wall time, as ``time_s``")
+    stddev_s: Amount | None = Field(description="of a sample; absent for a single run")
+    min_s: Positive
+    max_s: Positive
+    user_s: Amount = Field(description="mean CPU time in the program")
+    system_s: Amount = Field(description="mean CPU time in the kernel")
 
 
 class VariantRow(Shaped):
@@ -13,6 +24,7 @@ class VariantRow(Shaped):
     variant: str
     cpu_time_s: Positive = Field(description="of all threads and children, user and system")
     time_s: Positive = Field(description="wall time, less the time waited for a CPU")
+    run_times: RunTimes
     slowdown: Positive | None = Field(None, description="of CPU time; absent for the first")
     wall_slowdown: Positive | None = Field(None, description="of wall time; absent for the first")
     predicted_slowdown: Positive | None = Field(

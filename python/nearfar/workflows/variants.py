@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
@@ -21,7 +22,7 @@ from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, check_program, run_once
 from nearfar.process.stdin import StandardInput, of_this_process
 from nearfar.records.shape import Origin, Provenance, quantities
-from nearfar.records.variants import VariantRow, VariantsResult
+from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import Progress
@@ -141,6 +142,18 @@ def _timed(program: Sequence[str], environment: Mapping[str, str], stdin: str) -
     return found
 
 
+def _run_times(runs: Sequence[TimedRun]) -> RunTimes:
+    walls = [run.time_s for run in runs]
+    return RunTimes(
+        mean_s=fmean(walls),
+        stddev_s=stdev(walls) if len(walls) > 1 else None,
+        min_s=min(walls),
+        max_s=max(walls),
+        user_s=fmean(run.user_s for run in runs),
+        system_s=fmean(run.system_s for run in runs),
+    )
+
+
 def _row(one: Variant, mine: Sequence[TimedRun], first: Sequence[TimedRun]) -> VariantRow:
     from nearfar.stats import median, ratio_of_pairs
 
@@ -152,6 +165,7 @@ def _row(one: Variant, mine: Sequence[TimedRun], first: Sequence[TimedRun]) -> V
         estimates["wall_slowdown"] = ratio_of_pairs(wall, base_wall)
     origin, note = origin_of(*one.placement.tiers.values())
     fields: dict[str, Any] = quantities(origin, estimates, note=note)
+    fields["run_times"] = _run_times(mine)
     if one.predicted is not None:
         fields["predicted_slowdown"] = one.predicted
         fields["provenance"]["predicted_slowdown"] = Provenance(

@@ -1,35 +1,62 @@
-"""Table of ``nearfar run --compare``: times of a program by place of its heap."""
+"""Tables of ``nearfar run --compare``: times of a program by place of its heap, as of hyperfine."""
 
 from __future__ import annotations
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from nearfar.records.variants import VariantsResult
+from nearfar.records.variants import RunTimes, VariantsResult
 from nearfar.report.terminal.layout import block, columns, figure
-from nearfar.report.wording import origins
+from nearfar.report.wording import format_quantity, origin_of, origins
 
-_HEADS = {
-    "cpu_time_s": "CPU time",
-    "time_s": "Wall time",
-    "slowdown": "CPU time, ratio",
-    "wall_slowdown": "Wall time, ratio",
-    "predicted_slowdown": "Predicted",
+_RATIOS = {
+    "slowdown": "CPU time",
+    "wall_slowdown": "Wall time",
+    "predicted_slowdown": "CPU time, predicted",
 }
 
 
 def variants(result: VariantsResult) -> RenderableType:
-    """Return one row per variant; without predictions their column is left out."""
-    keys = [key for key in _HEADS if any(getattr(row, key) is not None for row in result.variants)]
-    rows = [[row.variant, *(figure(row, key) for key in keys)] for row in result.variants]
-    table = columns(["Heap", *(_HEADS[key] for key in keys)], rows, 1)
+    """Return the times of each variant and the ratios to the first, as two tables."""
     tiers = ", ".join(f"{name} = {tier}" for name, tier in result.tiers.items())
     notes = [
         f"{result.runs} runs of each, in turns; {tiers}",
-        f"ratios are to {result.variants[0].variant}, of runs of the same round",
+        "wall time without the time waited for a CPU; User and System: mean CPU time",
+        f"ratios to {result.variants[0].variant}: median of runs of the same round (95 % interval)",
         "all-near and all-far place the heap alone, a plan also the mappings that it names",
     ]
     found = origins((row, "cpu_time_s") for row in result.variants)
-    return block(" ".join(result.program), _finding(result), found, table, notes)
+    tables = Group(_times(result), Text(""), _ratios(result))
+    return block(" ".join(result.program), _finding(result), found, tables, notes)
+
+
+def _times(result: VariantsResult) -> RenderableType:
+    rows = []
+    for row in result.variants:
+        origin = origin_of(row, "cpu_time_s")
+        rows.append([row.variant, *_cells(row.run_times), origin.value if origin else "unknown"])
+    return columns(["Heap", "Mean ± σ", "Min … max", "User", "System", "Origin"], rows, 1)
+
+
+def _cells(times: RunTimes) -> list[str]:
+    def seconds(value: float) -> str:
+        return format_quantity("time_s", value)
+
+    spread = f" ± {seconds(times.stddev_s)}" if times.stddev_s is not None else ""
+    return [
+        seconds(times.mean_s) + spread,
+        f"{seconds(times.min_s)} … {seconds(times.max_s)}",
+        seconds(times.user_s),
+        seconds(times.system_s),
+    ]
+
+
+def _ratios(result: VariantsResult) -> RenderableType:
+    """Without predictions, their column is left out."""
+    _, *others = result.variants
+    keys = [key for key in _RATIOS if any(getattr(row, key) is not None for row in others)]
+    rows = [[row.variant, *(figure(row, key) for key in keys)] for row in others]
+    return columns(["Ratio", *(_RATIOS[key] for key in keys)], rows, 1)
 
 
 def _finding(result: VariantsResult) -> str:
