@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 #: The files of the tutorial, which tests/test_docs.py follows to its end.
 SHOWN = dict(
     step
-    for step in read(Path(__file__).parent.parent / "docs" / "crash.md").steps
+    for step in read(Path(__file__).parent.parent / "docs" / "tutorials" / "crash.md").steps
     if isinstance(step, tuple)
 )
 BUGGY = SHOWN["journal.c"]

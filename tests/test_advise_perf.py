@@ -17,7 +17,7 @@ from test_advise_sampled import PROGRAM
 
 RECORDED = Path(__file__).parent / "fixtures" / "perf"
 
-#: As docs/perf-data.md has it.
+#: As docs/how-to/perf-data.md has it.
 RECORD = [
     "perf", "record", "-d", "-e", "cpu-clock:u,page-faults/period=10/u", "-c", "500000",
     "--user-regs=AX,BX,CX,DX,SI,DI,BP,SP,R8,R9,R10,R11,R12,R13,R14,R15",

@@ -26,9 +26,9 @@ PAGES = sorted(
 MARKS = {
     # It builds the library from nothing.
     "docs/tutorials/persistent-code.md": pytest.mark.long,
-    "docs/crash.md": needs_libpmem,
-    "docs/persist.md": needs_libpmem,
-    "docs/pool.md": needs_libpmem,
+    "docs/tutorials/crash.md": needs_libpmem,
+    "docs/how-to/persist.md": needs_libpmem,
+    "docs/how-to/pool.md": needs_libpmem,
 }
 #: Seconds for a command: one that builds the whole library takes minutes on a slow machine.
 _LONGEST = 1800

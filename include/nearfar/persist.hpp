@@ -44,7 +44,7 @@
 // Limits         one open pool of a type in a process; fields of at most 4088 bytes, aligned to at
 //                most 8; structures of at most 16 members, without C arrays (use std::array); a
 //                transaction takes at most half the log; commits of the redo path are serialized.
-// More           docs/persist.md; examples/sorted_list.
+// More           docs/how-to/persist.md; examples/sorted_list.
 #pragma once
 
 #include "nearfar/persist/pool.hpp"

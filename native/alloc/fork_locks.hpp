@@ -5,7 +5,7 @@
 // continues after the handler. Other threads may then wait for these locks while they hold outer
 // ones, so that waiting for the outer ones could deadlock: each wait ends after a timeout. After a
 // timeout, data guarded by a lock that was not acquired may be inconsistent in the child, which
-// therefore must not call malloc (docs/hmalloc.md).
+// therefore must not call malloc (docs/how-to/hmalloc.md).
 //
 // Thread safety  one fork at a time, which the locks ensure; the caller blocks signals.
 #pragma once

@@ -18,7 +18,7 @@
 namespace nearfar::crash {
 
 /// A new rule also needs: name() in lint.cpp, RULES in python/nearfar/verify/lint.py,
-/// docs/crash.md.
+/// docs/tutorials/crash.md.
 enum class Rule {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush

@@ -147,7 +147,7 @@ Status read_lines(std::FILE* file, const char* name, Form form, Importer& import
     if (!good)
       return Error::make(Errc::bad_input, "'%s' line %lu is not a line of a %s trace", name, number,
                          names[static_cast<unsigned>(form)])
-          .try_next("name its form with --from; docs/trace.md lists the forms");
+          .try_next("name its form with --from; docs/how-to/trace.md lists the forms");
     if (importer.failed()) break;
   }
   return Done{};
@@ -192,7 +192,7 @@ Result<Exchanged> import_trace(const char* path, int fd, Form form) {
   if (importer.accesses() == 0)
     return Error::make(Errc::bad_input, "'%s' is not a %s trace: it has no accesses", path,
                        names[static_cast<unsigned>(form)])
-        .try_next("name its form with --from; docs/trace.md lists the forms");
+        .try_next("name its form with --from; docs/how-to/trace.md lists the forms");
   return importer.finish();
 }
 

@@ -26,7 +26,7 @@ Result<storelog::ReadLog> read_recorded(const char* file, bool contents) {
   return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
                      read->pool_path.c_str())
       .try_next("record it with --recorder preload, or compile it for the instrumented recorder: "
-                "docs/crash.md");
+                "docs/tutorials/crash.md");
 }
 
 } // namespace nearfar::crash

@@ -109,7 +109,7 @@ def advise(
     their allocation sites are not known, so that no plan is made. With --emulate every access is
     traced under an emulator: exact counts, energy, wear and policies of kernels and hardware, for
     short programs. With --perf samples are read that perf recorded earlier or on another machine:
-    of the clock with registers (docs/perf-data.md has the command), or of memory accesses by
+    of the clock with registers (docs/how-to/perf-data.md has the command), or of memory accesses by
     hardware (perf mem record). A file has no allocation sites either.
 
     A file that is standard input is read from its start in each run; a pipe or a terminal is not

@@ -77,7 +77,8 @@ def read_plan(path: Path, tiers: Iterable[str] = ()) -> PlanFile:
     """
     if not path.is_file():
         raise BadInputError(
-            f"no such plan: {path}", "`nearfar advise -- PROGRAM` writes one; see docs/hmalloc.md"
+            f"no such plan: {path}",
+            "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md",
         )
     text = read_text(path, "name a readable plan file")
     return _Reader(path, {"near", *tiers}).read(text)

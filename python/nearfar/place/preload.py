@@ -117,10 +117,10 @@ def check(ours: Mapping[str, str]) -> None:
             complaint,
             f"name it: --tier {absent[1]}=TIER, such as {absent[1]}=numa:1"
             if absent
-            else "see docs/hmalloc.md for the syntax of plans and tiers",
+            else "see docs/how-to/hmalloc.md for the syntax of plans and tiers",
         )
     if done.returncode != 0:
         raise MachineError(
             complaint or done.stdout.replace("\n", "; "),
-            "list the tiers with `nearfar topo`; see docs/hmalloc.md for their syntax",
+            "list the tiers with `nearfar topo`; see docs/how-to/hmalloc.md for their syntax",
         )

@@ -151,7 +151,9 @@ def _placement(wanted: RunRequest) -> Placement:
     from nearfar.files import read_text
 
     if wanted.plan:
-        next_step = "`nearfar advise -- PROGRAM` writes one; docs/hmalloc.md describes the format"
+        next_step = (
+            "`nearfar advise -- PROGRAM` writes one; docs/how-to/hmalloc.md describes the format"
+        )
         if not wanted.plan.is_file():
             raise BadInputError(f"no such plan: {wanted.plan}", next_step)
         read_text(wanted.plan, next_step)
