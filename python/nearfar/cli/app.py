@@ -41,10 +41,11 @@ from nearfar.cli import (
     trace,
 )
 from nearfar.cli.predict import split
+from nearfar.cli.verb_group import Verbs
 from nearfar.errors import ExitCode
 from nearfar.report import console
 
-app = typer.Typer(
+app = Verbs(
     name="nearfar",
     help="Measure, model, program and place data on computers with near and far memory.",
     epilog="Start with `nearfar study`: it measures this machine and writes a report.",

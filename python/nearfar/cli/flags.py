@@ -108,6 +108,15 @@ Json = Annotated[
         callback=writable,
     ),
 ]
+Csv = Annotated[
+    str | None,
+    typer.Option(
+        "--csv",
+        metavar="FILE|-",
+        help="Write the tables as CSV; - is standard output.",
+        callback=writable,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the run was disturbed.")]
 Out = Annotated[
@@ -285,9 +294,7 @@ def in_panels(panels: Mapping[str, str]) -> Callable[[Callable[..., None]], Call
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(verb, eval_str=True)
         parameters = [
-            p.replace(annotation=_under(p.annotation, headings[p.name]))
-            if p.name in headings
-            else p
+            p.replace(annotation=under(p.annotation, headings[p.name])) if p.name in headings else p
             for p in signature.parameters.values()
         ]
         verb.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -297,7 +304,8 @@ def in_panels(panels: Mapping[str, str]) -> Callable[[Callable[..., None]], Call
     return decorate
 
 
-def _under(annotation: Any, heading: str | None) -> Any:
+def under(annotation: Any, heading: str | None) -> Any:
+    """Return an annotated flag that ``--help`` shows under a heading."""
     if heading is None:
         return annotation
     kind, option = get_args(annotation)

@@ -12,7 +12,7 @@ from nearfar.cli.output import show_measured
 from nearfar.errors import BadInputError
 
 #: Flags that go with ``--from``. All others configure a measurement, and ``--from`` runs none.
-_OF_CURVES = frozenset({"from_", "json", "quiet"})
+_OF_CURVES = frozenset({"from_", "json", "csv", "quiet"})
 
 Region = Annotated[str | None, flags.size("--region", "Largest region of the latency curve.")]
 From = Annotated[

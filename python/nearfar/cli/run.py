@@ -151,7 +151,7 @@ def _compare(
 
 def _show(done: Ran, stats: bool, json: str | None) -> None:
     """Print the tables on standard error: standard output belongs to the program."""
-    from nearfar.report.console import print_aside, write_json
+    from nearfar.report.console import print_aside, write_documents
     from nearfar.report.terminal import page_placement, placement
 
     if done.statistics is None:
@@ -162,5 +162,4 @@ def _show(done: Ran, stats: bool, json: str | None) -> None:
         print_aside(page_placement.page_placement(done.statistics.placement))
     if done.statistics.check:
         print_aside(placement.plan_check(done.statistics.check))
-    if json is not None:
-        write_json(json, done.statistics.model_dump_json(indent=1, exclude_none=True))
+    write_documents(done.statistics.model_dump_json(indent=1, exclude_none=True), json)

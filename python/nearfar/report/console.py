@@ -38,40 +38,67 @@ def _print(text: RenderableType, *, aside: bool) -> None:
 
 
 def show(text: RenderableType, document: str, json_target: str | None) -> None:
-    """Print a result on stdout as text, or write it as JSON as ``--json`` requests."""
-    if json_target is not None:
-        write_json(json_target, document)
-    if json_target != "-":
+    """Print a result on stdout as text, unless ``write_documents`` needs stdout."""
+    if write_documents(document, json_target):
         print_result(text)
 
 
-class _Stdout:
-    """What the verb has written to stdout: it gets one JSON document at most."""
+class _Output:
+    """State of the running verb: whether stdout has its one document, and the target of ``--csv``,
+    which all verbs have in common."""
 
     has_document = False
+    csv_target: str | None = None
 
 
 def begin() -> None:
     """Call before each verb of a process."""
-    _Stdout.has_document = False
+    _Output.has_document = False
+    _Output.csv_target = None
+
+
+def request_csv(target: str) -> None:
+    """Let the verb's result be written as CSV, too; ``-`` is stdout."""
+    _Output.csv_target = target
+
+
+def write_documents(document: str, json_target: str | None) -> bool:
+    """Write a result, a JSON document, as ``--json`` and ``--csv`` request.
+
+    Returns whether stdout is free for text.
+    """
+    csv_target = _Output.csv_target
+    if json_target is not None:
+        write_json(json_target, document)
+    if csv_target is not None:
+        from json import loads
+
+        from nearfar.report.csv_tables import csv_of
+
+        _write(csv_target, csv_of(loads(document)))
+    return "-" not in (json_target, csv_target)
 
 
 def write_refusal(what: str, next_step: str, exit_code: int) -> None:
     """Write the document of a verb that failed to stdout, unless a result is there already."""
     from json import dumps
 
-    if not _Stdout.has_document:
+    if not _Output.has_document:
         document = {"error": what, "next": next_step, "exit_code": int(exit_code)}
         write_json("-", dumps(document, indent=1))
 
 
 def write_json(target: str, document: str) -> None:
     """Write one JSON document to a file, or to stdout for ``-``."""
+    _write(target, document + "\n")
+
+
+def _write(target: str, text: str) -> None:
     if target == "-":
-        _Stdout.has_document = True
-        sys.stdout.write(document + "\n")
+        _Output.has_document = True
+        sys.stdout.write(text)
         return
-    write_whole(Path(target), document + "\n", "name another file, or - for stdout")
+    write_whole(Path(target), text, "name another file, or - for stdout")
 
 
 def note(text: str) -> None:

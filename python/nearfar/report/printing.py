@@ -23,16 +23,13 @@ def show(
     import json
 
     from nearfar import __version__
-    from nearfar.report.console import note, print_result, write_json
+    from nearfar.report import console
 
     for warning in result.warnings:
-        note(warning)
-    if json_target:
-        document = {
-            **result.model_dump(mode="json", exclude_none=True),
-            "verb": verb,
-            "nearfar_version": __version__,
-        }
-        write_json(json_target, json.dumps(document, indent=1))
-    if json_target != "-":
-        print_result(shown)
+        console.note(warning)
+    document = {
+        **result.model_dump(mode="json", exclude_none=True),
+        "verb": verb,
+        "nearfar_version": __version__,
+    }
+    console.show(shown, json.dumps(document, indent=1), json_target)

@@ -17,7 +17,7 @@ _STREAM = _DEVICES | {
     "page_policy",
     "write_policy",
 }
-_ALWAYS = frozenset({"json", "quiet", "out"})
+_ALWAYS = frozenset({"json", "csv", "quiet", "out"})
 #: By the parameter that selects a source: its name for users, and the flags that affect it.
 _SOURCES = {
     "trace": ("a trace", _STREAM | {"instruction_ns"}),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from nearfar.cli.bench import (
     compete,
     intset,
@@ -17,8 +15,9 @@ from nearfar.cli.bench import (
     stencil,
     stream,
 )
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(no_args_is_help=True, help="Run a benchmark of one workload.")
+group = Verbs(no_args_is_help=True, help="Run a benchmark of one workload.")
 group.command()(stream.stream)
 group.command()(mapped.mapped)
 group.command()(compete.compete)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from nearfar.cli.crash import check, flags, lint, replay, run
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(no_args_is_help=True, help="Check what a power cut can leave in a pool.")
+group = Verbs(no_args_is_help=True, help="Check what a power cut can leave in a pool.")
 group.command()(check.check)
 group.command()(run.run)
 group.command()(lint.lint)

@@ -53,14 +53,12 @@ def show(
     exit code of the verdict."""
     import json
 
-    from nearfar.report.console import note, print_result, write_json
+    from nearfar.report.console import note, print_result, write_documents, write_json
 
     for warning in done.result.warnings:
         note(warning)
-    if "-" not in (json_target, sarif_target):
+    if write_documents(json.dumps(done.document(), indent=1), json_target) and sarif_target != "-":
         print_result(text(done.result))
-    if json_target:
-        write_json(json_target, json.dumps(done.document(), indent=1))
     if sarif_target:
         write_json(sarif_target, json.dumps(located(done.result), indent=1))
     return done.result.exit_code()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
 from nearfar.cli.fit import contention, counters
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(no_args_is_help=True, help="Fit models to measurements.")
+group = Verbs(no_args_is_help=True, help="Fit models to measurements.")
 group.command()(contention.contention)
 group.command()(counters.counters)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from nearfar.cli.pool import check, info, leaks, shred
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(no_args_is_help=True, help="Inspect libpmemobj pools without opening them.")
+group = Verbs(no_args_is_help=True, help="Inspect libpmemobj pools without opening them.")
 group.command()(info.info)
 group.command()(check.check)
 group.command()(leaks.leaks)

@@ -16,13 +16,12 @@ def info(file: File, json: Json = None) -> int:
     """
     from json import dumps
 
-    from nearfar.report.console import print_result, write_json
+    from nearfar.report.console import print_result, write_documents
     from nearfar.report.terminal import pool_files
     from nearfar.workflows.pool_files import examine
 
     found = examine(file)
-    if json is not None:
-        write_json(json, dumps(found.document(), indent=1))
-    for part in pool_files.info(found.facts, file) if json != "-" else ():
-        print_result(part)
+    if write_documents(dumps(found.document(), indent=1), json):
+        for part in pool_files.info(found.facts, file):
+            print_result(part)
     return found.exit_code()

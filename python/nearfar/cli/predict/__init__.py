@@ -8,9 +8,9 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
-import typer
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(no_args_is_help=True, help="Predict performance from measurements.")
+group = Verbs(no_args_is_help=True, help="Predict performance from measurements.")
 for found in pkgutil.iter_modules(__path__):
     if not found.name.startswith("_"):
         for verb in import_module(f"{__name__}.{found.name}").VERBS:

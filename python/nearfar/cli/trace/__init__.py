@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from nearfar.cli.trace import export, flags, import_, record, show, stats
 from nearfar.cli.trace._group import TraceGroup
+from nearfar.cli.verb_group import Verbs
 
-group = typer.Typer(
+group = Verbs(
     cls=TraceGroup,
     no_args_is_help=True,
     help="Record the memory accesses of a program: `nearfar trace -o T -- PROGRAM`.",

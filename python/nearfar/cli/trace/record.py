@@ -86,13 +86,12 @@ def _show(done: Traced, json: str | None, quiet: bool) -> None:
     """Print notes and a summary on standard error: standard output belongs to the program."""
     from json import dumps
 
-    from nearfar.report.console import note, write_json
+    from nearfar.report.console import note, write_documents
     from nearfar.report.terminal.traces import recorded
 
     failure = done.recorded.failure
     for line in [failure] * bool(failure) if quiet else done.notes:
         note(f"nearfar: {line}")
-    if json is not None:
-        write_json(json, dumps(done.document(), indent=1))
+    write_documents(dumps(done.document(), indent=1), json)
     if not quiet:
         note(recorded(done.file, done.recorded.collected))
