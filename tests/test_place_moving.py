@@ -302,6 +302,8 @@ def test_tiers_are_nodes() -> None:
             node_tiers({"far": specification})
     with pytest.raises(BadInputError, match="invalid option 'odd'"):
         node_tiers({"far": "numa:0,odd"})
+    with pytest.raises(BadInputError, match="pages of running processes are not interleaved"):
+        node_tiers({"far": "numa:0+0,weights=5:3"})
     with pytest.raises(NativeError):
         node_tiers({"far": "nothing:"})
 

@@ -257,3 +257,19 @@ def test_check_needs_a_plan_and_a_library(tmp_path: Path, run_nearfar: RunNearfa
     file = plan(tmp_path, promise(promised(1, "far", 1)), "rule near")
     done = run_nearfar("run", "--plan", str(file), "--check", "--", "sh", "-c", "kill -9 $$")
     assert done.code == 128 + 9
+
+
+def test_pages_of_a_tier_with_weights_have_their_proportions() -> None:
+    text = ["hmalloc-stats 1", "process 1", "tier.far.weight0 5", "tier.far.weight1 3"]
+    weighted = parse("\n".join([*text, "tier.far.nodes 3"]) + "\n")
+    assert weighted is not None
+
+    def broken(**pages: int) -> str:
+        weighted.rules = {1: Rule(tier="far", counts={"allocated_bytes": 100, **pages})}
+        return hold(promise(promised(1, "far", 100)), [weighted]).rules[0].broken
+
+    assert broken(node0=620, node1=380) == ""
+    assert broken(node0=10, node1=6) == ""
+    assert broken(node0=7, node1=9) == ""  # of too few pages
+    assert broken(node0=500, node1=500).startswith("50.0% of its pages are on node 0: far has 62.5")
+    assert broken() == ""

@@ -168,6 +168,8 @@ HM_API int hm_migrate(hm_tier tier, unsigned long nodes) HM_NOTHROW;
  *    ,bind ,prefer ,weighted    numa: only that node (default); that node if it has free memory;
  *                               interleaved over nodes by the kernel's weights
  *                               (numa:0+1,weighted)
+ *    ,weights=N:M               numa: so many pages of each node in turns (numa:0+1,weights=5:3), by
+ *                               the kernel if its weights have these proportions, else in stripes
  *    ,capacity=SIZE             maximum size of the tier (64KiB, 2GB, 1.5GiB; K, M, G are binary);
  *                               default: the free space of the node, device or file system,
  *                               without limit for dram

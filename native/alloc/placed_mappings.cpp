@@ -9,6 +9,7 @@
 #include "alloc/diagnostics.hpp"
 #include "alloc/errno_saved.hpp"
 #include "alloc/loaded_objects.hpp"
+#include "alloc/node_policy.hpp"
 #include "alloc/rule_statistics.hpp"
 #include "base/frame_walk.hpp"
 #include "os/numa.hpp"
@@ -144,7 +145,7 @@ void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer,
       const bool placed = set_policy(*part.rule, found, pages);
       count_placed(part.rule->statistics, placed, part.end - at);
     }
-    record(part.rule, shared, found);
+    record_parts(part.rule, shared, found);
     at = part.end;
   }
   MappingTable::discard(shared);
@@ -153,17 +154,15 @@ void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer,
 /// A full node does not end the program: further pages of tiers that are bound go to other nodes
 /// then. Pages are moved only if some are present, because that stops all CPUs for a moment.
 bool PlacedMappings::set_policy(const MappingRule& rule, os::Area area, Pages pages) {
-  const TierOptions options = allocator_->tiers[rule.tier].runs.options();
+  TierOptions options = allocator_->tiers[rule.tier].runs.options();
   if (options.policy == os::Policy::local) { // where the kernel puts it
     if (pages == Pages::present || pages == Pages::grown) reset_policy(area);
     return true;
   }
-  const os::Policy policy =
-      options.policy == os::Policy::bind ? os::Policy::prefer : options.policy;
+  if (options.policy == os::Policy::bind) options.policy = os::Policy::prefer;
   const bool move =
       pages == Pages::present || (pages != Pages::in_tier && os::is_present(pointer(area.begin)));
-  const int code =
-      os::set_policy(pointer(area.begin), area.end - area.begin, policy, options.nodes, move);
+  const int code = set_node_policy(pointer(area.begin), area.end - area.begin, options, move);
   if (code == 0) return true;
   if (!refused_)
     log_error("rule %u of the plan: the kernel refuses the memory policy of %zu bytes: %s; %s",
@@ -172,6 +171,18 @@ bool PlacedMappings::set_policy(const MappingRule& rule, os::Area area, Pages pa
                             : "further refusals are only counted");
   refused_ = true;
   return false;
+}
+
+/// Records an area; stripes separately, because the kernel moves and resizes no two of them at once.
+void PlacedMappings::record_parts(MappingRule* rule, SharedOrigin* shared, os::Area area) {
+  if (rule == nullptr) return record(rule, shared, area);
+  const TierOptions options = allocator_->tiers[rule->tier].runs.options();
+  if (!is_striped(options)) return record(rule, shared, area);
+  for (std::uintptr_t at = area.begin; at < area.end;) {
+    const std::uintptr_t end = stripe_at(options, area.begin, area.end, at).end;
+    record(rule, shared, {at, end});
+    at = end;
+  }
 }
 
 void PlacedMappings::record(MappingRule* rule, SharedOrigin* shared, os::Area area) {
@@ -206,13 +217,7 @@ void PlacedMappings::remove(std::uintptr_t begin, std::size_t bytes) {
   const ErrnoSaved saved;
   const os::SignalsBlocked blocked;
   const os::LockGuard guard(lock);
-  for (const MappedInterval* each = table_.first_in(area.begin, area.end);
-       each != nullptr && each != table_.end() && each->begin < area.end; ++each) {
-    if (each->rule == nullptr) continue;
-    const std::uintptr_t first = std::max(each->begin, area.begin);
-    sample_mapping(each->rule->statistics, first, std::min(each->end, area.end) - first,
-                   pages_at_unmap);
-  }
+  sample(area, pages_at_unmap);
   forget(area);
 }
 
@@ -236,9 +241,24 @@ void PlacedMappings::sample() {
   if (rules_ == nullptr) return;
   const os::SignalsBlocked blocked;
   const os::LockGuard guard(lock);
-  for (const MappedInterval& each : table_)
-    if (each.rule != nullptr)
-      sample_mapping(each.rule->statistics, each.begin, each.bytes(), pages_at_end);
+  sample({0, UINTPTR_MAX}, pages_at_end);
+}
+
+/// Samples the intervals of an area. Stripes, which are adjacent and have one origin, are sampled
+/// together.
+void PlacedMappings::sample(os::Area area, std::size_t most) {
+  const MappedInterval* each = table_.first_in(area.begin, area.end);
+  while (each != nullptr && each != table_.end() && each->begin < area.end) {
+    const MappedInterval first = *each;
+    std::uintptr_t end = first.begin;
+    for (; each != table_.end() && each->rule == first.rule && each->shared == first.shared &&
+           each->begin == end;
+         ++each)
+      end = each->end;
+    const std::uintptr_t begin = std::max(first.begin, area.begin);
+    if (first.rule != nullptr)
+      sample_mapping(first.rule->statistics, begin, std::min(end, area.end) - begin, most);
+  }
 }
 
 } // namespace nearfar::alloc

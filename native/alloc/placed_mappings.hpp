@@ -79,8 +79,10 @@ private:
   void place(const MappingOrigin& own, const MappingOrigin* outer, os::Area area,
              std::size_t page_bytes, Pages pages) NEARFAR_REQUIRES(lock);
   bool set_policy(const MappingRule& rule, os::Area area, Pages pages) NEARFAR_REQUIRES(lock);
+  void record_parts(MappingRule* rule, SharedOrigin* shared, os::Area area) NEARFAR_REQUIRES(lock);
   void record(MappingRule* rule, SharedOrigin* shared, os::Area area) NEARFAR_REQUIRES(lock);
   static void count_removed(const MappedInterval& removed);
+  void sample(os::Area area, std::size_t most) NEARFAR_REQUIRES(lock);
   void forget(os::Area area) NEARFAR_REQUIRES(lock);
   void* resize_parts(const ResizeCall& call) NEARFAR_REQUIRES(lock);
   void* move_parts(const ResizeCall& call, const MappedInterval* first, const MappedInterval* last,

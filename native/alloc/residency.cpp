@@ -47,7 +47,7 @@ int migrate(TierHeap& tier, unsigned long nodes) {
       tier.window().reserved ? tier.slot_bytes() : tier.runs.span_bytes_used();
   const int code = os::set_policy(tier.base(), bytes, os::Policy::bind, nodes, true);
   if (code == 0) return 0;
-  tier.runs.set_policy(before.policy, before.nodes);
+  tier.runs.restore_policy(before);
   set_error(code, "cannot move tier %s to nodes %#lx: %s", tier.name(), nodes, std::strerror(code));
   return -1;
 }

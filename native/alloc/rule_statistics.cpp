@@ -1,5 +1,6 @@
 #include "alloc/rule_statistics.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "alloc/allocator.hpp"
@@ -13,9 +14,12 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr std::size_t max_pages = 16; ///< sampled in one block
-constexpr std::size_t max_mapping_pages = 1024;
-constexpr std::uint64_t small_interval = 64; ///< every Nth block below a page is sampled
+constexpr std::size_t max_sampled_pages = 1024;
+constexpr std::size_t block_pages = 16; ///< sampled in a block, of a large one every 64th
+constexpr std::size_t large_interval = 64;
+constexpr unsigned small_bits = 6; ///< one of 64 blocks below a page is sampled
+/// 2^64 over the golden ratio: multiples of it have no period.
+constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
 constexpr std::uintptr_t page = os::page_bytes;
 
 void count_pages(RuleStatistics& statistics, const int* nodes, std::size_t count) {
@@ -27,10 +31,19 @@ void count_pages(RuleStatistics& statistics, const int* nodes, std::size_t count
       statistics.absent.add(1);
 }
 
-void sample_page(RuleStatistics& statistics, std::uintptr_t address) {
-  int node = -1;
-  if (os::locate_pages(reinterpret_cast<std::byte*>(address & ~(page - 1)), 1, &node) == 0)
-    count_pages(statistics, &node, 1);
+/// Samples up to `most` of `pages`, one in each of as many equal parts, at places in these parts that
+/// have no period: nodes that take turns are sampled in their proportion.
+void sample_pages(RuleStatistics& statistics, std::uintptr_t begin, std::size_t pages,
+                  std::size_t most) {
+  const std::size_t sampled = std::min({pages, most, max_sampled_pages});
+  const void* addresses[max_sampled_pages];
+  int nodes[max_sampled_pages];
+  for (std::size_t i = 0; i < sampled; ++i) {
+    const std::size_t first = pages * i / sampled, next = pages * (i + 1) / sampled;
+    const std::size_t behind = ((i * golden) >> 32) * (next - first) >> 32;
+    addresses[i] = reinterpret_cast<const void*>(begin + (first + behind) * page);
+  }
+  if (os::locate_pages(addresses, sampled, nodes) == 0) count_pages(statistics, nodes, sampled);
 }
 
 /// Allocates the statistics of a rule. Returns false if memory is exhausted.
@@ -106,24 +119,17 @@ void sample_block(RuleStatistics* statistics, const void* block, std::size_t byt
   if (statistics == nullptr) return;
   const std::uint64_t seen = statistics->freed.get();
   statistics->freed.add(1);
-  if (bytes < page && seen % small_interval != 0) return;
+  if (bytes < page && seen * golden >> (64 - small_bits) != 0) return;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  const std::size_t pages = bytes / page > 0 ? bytes / page : 1;
-  const std::size_t sampled = pages < max_pages ? pages : max_pages;
-  for (std::size_t i = 0; i < sampled; ++i)
-    sample_page(*statistics, address + pages * i / sampled * page);
+  const std::size_t pages = std::max<std::size_t>(bytes / page, 1);
+  sample_pages(*statistics, address & ~(page - 1), pages,
+               std::max(block_pages, pages / large_interval));
 }
 
 void sample_mapping(RuleStatistics* statistics, std::uintptr_t begin, std::size_t bytes,
                     std::size_t most) {
   if (statistics == nullptr || bytes < page) return;
-  if (most > max_mapping_pages) most = max_mapping_pages;
-  int nodes[max_mapping_pages];
-  const std::size_t pages = bytes / page;
-  const std::size_t apart = (pages + most - 1) / most;
-  const std::size_t sampled = (pages + apart - 1) / apart;
-  if (os::locate_pages(reinterpret_cast<std::byte*>(begin), sampled, nodes, apart * page) == 0)
-    count_pages(*statistics, nodes, sampled);
+  sample_pages(*statistics, begin, bytes / page, most);
 }
 
 void sample_live_blocks(Allocator& allocator) {

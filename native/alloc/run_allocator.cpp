@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "alloc/bits.hpp"
+#include "alloc/node_policy.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 
@@ -255,11 +256,11 @@ int RunAllocator::commit_range(std::uint32_t first, std::uint32_t spans) {
     if (code != 0) return code == EFAULT ? ENOSPC : code; // of populate(): the file is full
   } else if (backing_.mapped) {                           // on a node: has it so much free?
     if (os::free_bytes_of(backing_.options.nodes) < bytes) return ENOMEM;
+    if (backing_.options.has_weights) set_node_policy(at, bytes, backing_.options, false);
   } else {
     if (const int code = os::map_anonymous_at(at, bytes, os::Place::fresh, true); code != 0)
       return code;
-    if (backing_.options.policy != os::Policy::local)
-      os::set_policy(at, bytes, backing_.options.policy, backing_.options.nodes, false);
+    set_node_policy(at, bytes, backing_.options, false);
   }
   if (backing_.options.spec.populate) os::populate(at, bytes);
   return 0;

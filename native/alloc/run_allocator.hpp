@@ -107,7 +107,14 @@ public:
     const TierOptions before = backing_.options;
     backing_.options.policy = policy;
     backing_.options.nodes = nodes;
+    backing_.options.has_weights = false;
     return before;
+  }
+  void restore_policy(const TierOptions& before) {
+    const os::LockGuard guard(lock_);
+    backing_.options.policy = before.policy;
+    backing_.options.nodes = before.nodes;
+    backing_.options.has_weights = before.has_weights;
   }
 
 private:

@@ -103,6 +103,11 @@ void write_thread(TextWriter& text, const Allocator& allocator, const ThreadCach
 void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
   for (const NamedStatistic& s : named_statistics(allocator, tier))
     text.line("tier.%s.%s %" PRIu64 "\n", allocator.tiers[tier].name(), s.key, s.value);
+  const TierOptions options = allocator.tiers[tier].runs.options();
+  for (int node = 0; options.has_weights && node < os::max_nodes; ++node)
+    if (options.weights[node] > 0)
+      text.line("tier.%s.weight%d %u\n", allocator.tiers[tier].name(), node,
+                static_cast<unsigned>(options.weights[node]));
 }
 
 /// What a rule of any kind has counted.

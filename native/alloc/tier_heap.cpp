@@ -92,6 +92,9 @@ Status TierHeap::apply(const TierOptions& options) {
     return Error::make(Errc::bad_input,
                        "the near tier must be dram or numa, without populate or reserve")
         .try_next("configure other memory as NEARFAR_HMALLOC_FAR");
+  if (options.has_weights)
+    return Error::make(Errc::bad_input, "the near tier cannot have weights=")
+        .try_next("give another tier the weights, and name it in the rules of a plan");
   if (Status s = move_to_nodes(*this, options); !s) return s.error();
   runs.apply(options, spans_within(slot_bytes(), options.capacity));
   advise_pages(base(), slot_bytes(), options);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "alloc/node_policy.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "tier/mapping.hpp"
@@ -75,14 +76,14 @@ Status map_memory(TierHeap& tier, const TierOptions& options) {
   const std::size_t bytes = tier.slot_bytes();
   backing.mapped = tier.window().reserved;
   backing.by_chunk = !tier.window().reserved || options.spec.populate ||
+                     options.has_weights || // the stripes of a chunk are its own
                      (options.policy == os::Policy::bind && options.reserve == Reserve::chunk);
   if (!tier.window().reserved) return Done{};
   if (const int code = os::protect(base, bytes, os::Access::read_write); code != 0)
     return map_error(code, options);
-  if (options.policy != os::Policy::local)
-    if (const int code = os::set_policy(base, bytes, options.policy, options.nodes, false);
-        code != 0)
-      return policy_error(code, options);
+  if (is_striped(options)) return Done{};
+  if (const int code = set_node_policy(base, bytes, options, false); code != 0)
+    return policy_error(code, options);
   return Done{};
 }
 
@@ -130,9 +131,7 @@ void unmap_tier(TierHeap& tier) {
 }
 
 Status move_to_nodes(const TierHeap& tier, const TierOptions& options) {
-  if (options.policy == os::Policy::local) return Done{};
-  const int code =
-      os::set_policy(tier.base(), tier.slot_bytes(), options.policy, options.nodes, true);
+  const int code = set_node_policy(tier.base(), tier.slot_bytes(), options, true);
   if (code != 0 && tier.window().reserved) return policy_error(code, options);
   return Done{};
 }

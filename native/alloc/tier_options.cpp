@@ -11,7 +11,8 @@ namespace {
 Error invalid(const char* what, std::string_view value, const char* requirement) {
   return Error::make(Errc::bad_input, "invalid %s '%.*s': %s", what, static_cast<int>(value.size()),
                      value.data(), requirement)
-      .try_next("options are bind, prefer, weighted, capacity=SIZE, overflow=fail|spill:TIER, "
+      .try_next("options are bind, prefer, weighted, weights=N:M, capacity=SIZE, "
+                "overflow=fail|spill:TIER, "
                 "reserve=sparse|chunk|full, fork=private|copy|deny, pages=thp|4k, populate");
 }
 
@@ -62,6 +63,31 @@ Status read_fork(std::string_view value, TierOptions& options) {
 }
 
 enum class Match : std::uint8_t { no, yes };
+
+/// Reads N:M: a weight for each node of `list`, which is A+B, in the order of both.
+Status read_weights(std::string_view text, std::string_view list, TierOptions& options) {
+  constexpr char requirement[] = "must be a weight from 1 to 255 for each node, such as 5:3";
+  const auto take_number = [](std::string_view& rest, char separator, unsigned& value) {
+    value = 0;
+    std::size_t at = 0;
+    for (; at < rest.size() && rest[at] >= '0' && rest[at] <= '9' && at < 4; ++at)
+      value = value * 10 + static_cast<unsigned>(rest[at] - '0');
+    const bool ends = at == rest.size() || (rest[at] == separator && at + 1 < rest.size());
+    const bool valid = at > 0 && ends;
+    rest.remove_prefix(at < rest.size() ? at + 1 : at);
+    return valid;
+  };
+  for (std::string_view rest = text; !rest.empty() || !list.empty();) {
+    unsigned node = 0, weight = 0;
+    if (!take_number(list, '+', node) || !take_number(rest, ':', weight) || weight == 0 ||
+        weight > UINT8_MAX || node >= os::max_nodes)
+      return invalid("weights", text, requirement);
+    options.weights[node] = static_cast<std::uint8_t>(weight);
+  }
+  options.has_weights = true;
+  options.policy = os::Policy::weighted;
+  return Done{};
+}
 
 /// Reads an option that libhmalloc adds to the grammar of tiers.
 Result<Match> read_heap_option(std::string_view option, TierOptions& options) {
@@ -172,12 +198,15 @@ bool parse_size(std::string_view text, std::uint64_t& bytes) {
 
 Result<TierOptions> parse_tier_options(std::string_view text) {
   TierOptions options;
+  std::string_view nodes, weights;
   char spec_text[sizeof options.spec.path + 64] = "";
   std::size_t length = 0;
   for (std::string_view rest = text; !rest.empty() || length == 0;) {
     const bool head = length == 0;
     std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(part.size() < rest.size() ? part.size() + 1 : part.size());
+    if (head) match_key(part, "numa:", nodes);
+    if (!head && match_key(part, "weights=", weights)) continue;
     Result<Match> match = head ? read_nodes(part, options) : read_heap_option(part, options);
     if (!match) return match.error();
     if (*match == Match::yes && !head) continue;
@@ -193,6 +222,8 @@ Result<TierOptions> parse_tier_options(std::string_view text) {
   Result<tier::Spec> spec = tier::parse(spec_text);
   if (!spec) return spec.error();
   options.spec = *spec;
+  if (!weights.empty())
+    if (Status s = read_weights(weights, nodes, options); !s) return s.error();
   const bool several = (options.nodes & (options.nodes - 1)) != 0;
   if (options.spec.node >= 0 && options.policy == os::Policy::local)
     options.policy = several ? os::Policy::prefer : os::Policy::bind;

@@ -24,6 +24,9 @@ struct TierOptions {
   tier::Spec spec;
   os::Policy policy = os::Policy::local;
   unsigned long nodes = 0;
+  /// Pages of each node in turns; 0: the kernel's weights, or the policy does not interleave.
+  std::uint8_t weights[os::max_nodes] = {};
+  bool has_weights = false;
   std::uint64_t capacity = 0;          ///< bytes, 0: not specified
   char spill_to[tier_name_bytes] = ""; ///< empty: fail
   Reserve reserve = Reserve::chunk;

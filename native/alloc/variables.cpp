@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "alloc/node_policy.hpp"
 #include "os/address_space.hpp"
 #include "os/signals.hpp"
 
@@ -20,8 +21,7 @@ Status place_in_memory(const TierOptions& options, std::byte* begin, std::size_t
   std::memcpy(saved, begin, bytes);
   const int code = os::map_anonymous_at(begin, bytes, os::Place::replace, true);
   if (code == 0) {
-    if (options.policy != os::Policy::local)
-      os::set_policy(begin, bytes, options.policy, options.nodes, false);
+    set_node_policy(begin, bytes, options, false);
     std::memcpy(begin, saved, bytes);
   }
   os::unmap(saved, bytes);

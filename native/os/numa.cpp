@@ -61,23 +61,23 @@ int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long no
   return done == 0 ? 0 : errno;
 }
 
-int locate_pages(const std::byte* first, std::size_t count, int* nodes, std::size_t apart) {
-  constexpr std::size_t most = 1024;
-  const void* pages[most];
-  if (count > most) return EINVAL;
-  for (std::size_t i = 0; i < count; ++i)
-    pages[i] = first + i * apart;
+int locate_pages(const void* const* pages, std::size_t count, int* nodes) {
   return syscall(SYS_move_pages, 0, count, pages, nullptr, nodes, 0) == 0 ? 0 : errno;
 }
 
 int locate_pages(const std::byte* first, std::size_t count, int* nodes) {
-  return locate_pages(first, count, nodes, page_bytes);
+  constexpr std::size_t most = 1024;
+  const void* pages[most];
+  if (count > most) return EINVAL;
+  for (std::size_t i = 0; i < count; ++i)
+    pages[i] = first + i * page_bytes;
+  return locate_pages(pages, count, nodes);
 }
 
 bool is_present(const std::byte* page) {
   const void* pages[1] = {page};
   int node = -1;
-  return syscall(SYS_move_pages, 0, 1, pages, nullptr, &node, 0) == 0 && node >= 0;
+  return locate_pages(pages, 1, &node) == 0 && node >= 0;
 }
 
 int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere) {
@@ -97,6 +97,13 @@ int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::si
 
 unsigned long nodes_with_memory() { return read_node_list("/sys/devices/system/node/has_memory"); }
 unsigned long nodes_with_processors() { return read_node_list("/sys/devices/system/node/has_cpu"); }
+
+unsigned interleave_weight(int node) {
+  char path[80];
+  char text[16];
+  std::snprintf(path, sizeof path, "/sys/kernel/mm/mempolicy/weighted_interleave/node%d", node);
+  return read_text(path, text, sizeof text) ? static_cast<unsigned>(std::atoi(text)) : 0;
+}
 
 bool node_memory(int node, NodeMemory& memory) {
   char path[80];

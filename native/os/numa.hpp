@@ -21,9 +21,10 @@ enum class Policy : unsigned char {
 /// Sets the policy; `move` brings pages along that are elsewhere. `nodes` has a bit for each node.
 int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long nodes, bool move);
 
-/// Asks for the node of each of `count` pages (at most 1024), each `apart` bytes behind the one
-/// before: its number, or -errno for a page that is not in memory (-ENOENT, -EFAULT).
-int locate_pages(const std::byte* first, std::size_t count, int* nodes, std::size_t apart);
+/// Asks for the node of each of `count` pages: its number, or -errno for a page that is not in memory
+/// (-ENOENT, -EFAULT).
+int locate_pages(const void* const* pages, std::size_t count, int* nodes);
+/// The same for at most 1024 successive pages.
 int locate_pages(const std::byte* first, std::size_t count, int* nodes);
 
 /// Whether the page at an address is in memory and in this process' page table.
@@ -36,6 +37,9 @@ int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::si
 unsigned long nodes_with_memory();
 /// Nodes with processors, a bit each.
 unsigned long nodes_with_processors();
+
+/// The kernel's weight of a node for Policy::weighted; 0 if the kernel has none (before Linux 6.9).
+unsigned interleave_weight(int node);
 
 /// Bytes of a node that are free, and all it has. False if there is no such node.
 struct NodeMemory {

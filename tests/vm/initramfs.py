@@ -6,6 +6,7 @@ the kernel (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 from __future__ import annotations
 
+import lzma
 import os
 import stat
 import subprocess
@@ -30,6 +31,8 @@ MODULES = (
     "ext4",
     "xfs",
 )
+#: Of modules since Linux 6.6; busybox loads them unpacked.
+_PACKED = ".xz"
 _FOLDERS = ("bin", "dev", "host", "new", "proc", "sys", "top")
 
 
@@ -39,9 +42,13 @@ def build(kernel: Path, into: Path) -> Path:
     modules = Path("lib/modules") / version
     entries: dict[str, tuple[int, bytes]] = {}
     for file in sorted(_closure(kernel / modules)):
-        entries[str(modules / file)] = (0o644, (kernel / modules / file).read_bytes())
+        content = (kernel / modules / file).read_bytes()
+        if file.endswith(_PACKED):
+            content = lzma.decompress(content)
+        entries[str(modules / file.removesuffix(_PACKED))] = (0o644, content)
     for index in ("modules.dep", "modules.order", "modules.builtin", "modules.alias"):
-        entries[str(modules / index)] = (0o644, (kernel / modules / index).read_bytes())
+        text = (kernel / modules / index).read_bytes().replace(b".ko.xz", b".ko")
+        entries[str(modules / index)] = (0o644, text)
     entries["bin/busybox"] = (0o755, Path("/bin/busybox").read_bytes())
     entries["init"] = (0o755, (TOOLS / "init").read_bytes())
     entries["agent"] = (0o644, (TOOLS / "agent").read_bytes())
@@ -56,7 +63,7 @@ def _closure(modules: Path) -> set[str]:
     for line in (modules / "modules.dep").read_text().splitlines():
         file, _, others = line.partition(":")
         needs[file] = [file, *others.split()]
-    by_name = {Path(file).name.removesuffix(".ko").replace("-", "_"): file for file in needs}
+    by_name = {Path(file).name.split(".ko")[0].replace("-", "_"): file for file in needs}
     return {file for name in MODULES if name in by_name for file in needs[by_name[name]]}
 
 
@@ -82,9 +89,11 @@ def _padded(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 4)
 
 
-def fetch_kernel() -> Path:
-    """The unpacked kernel package. Raises RuntimeError with what is missing."""
-    done = subprocess.run([TOOLS / "kernel"], capture_output=True, text=True, check=False)
+def fetch_kernel(suite: str = "") -> Path:
+    """The unpacked kernel package, of a suite of Debian's or the newest that this machine's package
+    lists know. Raises RuntimeError with what is missing."""
+    command = [str(TOOLS / "kernel"), *filter(None, [suite])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip() or "tools/vm/kernel failed")
     return Path(done.stdout.strip())

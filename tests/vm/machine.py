@@ -73,11 +73,15 @@ class Machine:
     """One virtual machine, started on entry and gone on exit.
 
     ``folder`` holds what belongs to it: ``nvdimm`` (made where absent), ``share``, which the guest
-    has as /mnt/share (what it has written there is here before its write returns), and ``console``.
+    has as /mnt/share (what it has written there is here before its write returns), ``console``.
+    ``kernel_suite``: of Debian, if its own kernel is too old; ``hmat``: what the firmware says of
+    the nodes' speed, as arguments of QEMU's ``-numa``.
     """
 
     folder: Path
     kernel_options: str = ""
+    kernel_suite: str = ""
+    hmat: tuple[str, ...] = ()
     boot_limit_s: float = 240.0
     boot_s: float = field(default=0.0, init=False)
 
@@ -88,7 +92,7 @@ class Machine:
         if not self.nvdimm.exists():
             with self.nvdimm.open("wb") as file:
                 file.truncate(NVDIMM_BYTES)
-        kernel = initramfs.fetch_kernel()
+        kernel = initramfs.fetch_kernel(self.kernel_suite)
         archive = initramfs.build(kernel, self.folder)
         self._console = (self.folder / "console").open("wb")
         self._process = subprocess.Popen(
@@ -150,13 +154,16 @@ class Machine:
         version = (kernel / "ready").read_text().strip()
         image = kernel / "boot" / f"vmlinuz-{version}"
         options = f"console=ttyS0 quiet panic=-1 nearfar.folder={ROOT} {self.kernel_options}"
+        hmat = ",hmat=on" if self.hmat else ""
         plan9 = "security_model=none,multidevs=remap"
         return [
-            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35,nvdimm=on",
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", f"q35,nvdimm=on{hmat}",
             "-cpu", PROCESSOR, "-smp", "2", "-m", "2G,slots=4,maxmem=8G",
             "-object", "memory-backend-ram,id=m0,size=1G",
             "-object", "memory-backend-ram,id=m1,size=1G",
-            "-numa", "node,nodeid=0,cpus=0-1,memdev=m0", "-numa", "node,nodeid=1,memdev=m1",
+            "-numa", "node,nodeid=0,cpus=0-1,memdev=m0",
+            "-numa", "node,nodeid=1,memdev=m1" + (",initiator=0" if self.hmat else ""),
+            *[word for table in self.hmat for word in ("-numa", table)],
             "-object",
             f"memory-backend-file,id=n0,share=on,mem-path={self.nvdimm},size={NVDIMM_BYTES}",
             "-device", "nvdimm,id=nvdimm0,memdev=n0,label-size=2M",

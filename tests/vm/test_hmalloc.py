@@ -72,7 +72,7 @@ def test_a_tier_migrates_between_nodes_and_back(machine: Machine) -> None:
 
 def test_weights_are_refused_by_a_kernel_without_them(machine: Machine) -> None:
     refused = machine.run(f"NEARFAR_HMALLOC_FAR=numa:0+1,weighted {PROGRAM} {MIB}")
-    assert (refused.code, "weighted wants Linux 6.9" in refused.stderr) == (3, True), refused
+    assert (refused.code, "weighted requires Linux 6.9" in refused.stderr) == (3, True), refused
 
 
 @pytest.fixture(scope="module", params=["fsdax", "devdax"])

@@ -8,7 +8,8 @@ way, and not with the heap; of global variables only the nodes of their pages ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ ELSEWHERE, UNMATCHED = 0.01, 0.05
 #: A site's fraction of the heap's bytes, or of its lines, may change by this factor with another
 #: input, if at least ``_COUNTS`` was promised.
 _FACTOR, _COUNTS = 2.0, 0.05
+#: A node's fraction of the pages may differ from its weight by this, and by these standard errors.
+_WEIGHTS_MISSED, _STANDARD_ERRORS = 0.02, 3.0
 
 
 class RuleCheck(BaseModel):
@@ -108,13 +111,16 @@ class _Counted:
     rules: dict[int, dict[str, int]]
     memory: dict[int, RuleMemory]
     nodes: dict[str, int]
+    weights: dict[str, dict[int, int]]
 
     @classmethod
     def of(cls, processes: Sequence[Process]) -> _Counted:
         """Add up the counts of processes."""
-        found = cls({}, {}, {})
+        found = cls({}, {}, {}, {})
         for process in processes:
-            found.nodes |= {name: tier.get("nodes", 0) for name, tier in process.tiers.items()}
+            for name, tier in process.tiers.items():
+                found.nodes[name] = tier.get("nodes", 0)
+                found.weights[name] = _by_node(tier, "weight")
             for number, rule in process.rules.items():
                 found.memory[number] = rule.memory
                 sums = found.rules.setdefault(number, {})
@@ -179,7 +185,7 @@ def _changed(promised: float, now: float) -> bool:
 def _rule(promised: RulePromise, run: _Counted, promise: Promise) -> RuleCheck:
     counts = run.rules.get(promised.rule, {})
     nodes = run.nodes.get(promised.tier, 0)
-    found = {int(key[4:]): n for key, n in counts.items() if key.startswith("node")}
+    found = _by_node(counts, "node")
     present = sum(found.values())
     misplaced = sum(n for node, n in found.items() if nodes and not nodes >> node & 1)
     made = RuleCheck(
@@ -195,8 +201,29 @@ def _rule(promised: RulePromise, run: _Counted, promise: Promise) -> RuleCheck:
         pages=present,
         misplaced_pages=misplaced,
     )
-    made.broken = _why(made, run, promise)
+    made.broken = _why(made, run, promise) or _why_shares(
+        found, run.weights.get(promised.tier, {}), promised.tier
+    )
     return made
+
+
+def _by_node(counts: Mapping[str, int], prefix: str) -> dict[int, int]:
+    """Counts whose key is the prefix and the number of a node."""
+    numbers = {key.removeprefix(prefix): count for key, count in counts.items()}
+    return {int(key): count for key, count in numbers.items() if key.isdigit()}
+
+
+def _why_shares(pages: Mapping[int, int], weights: Mapping[int, int], tier: str) -> str:
+    """Why the pages on each node are not in proportion to the weights of the tier."""
+    total, present = sum(weights.values()), sum(pages.values())
+    for node, weight in sorted(weights.items()):
+        if not present:
+            break
+        share, found = weight / total, pages.get(node, 0) / present
+        error = math.sqrt(share * (1 - share) / present)
+        if abs(found - share) > _WEIGHTS_MISSED + _STANDARD_ERRORS * error:
+            return f"{found:.1%} of its pages are on node {node}: {tier} has {share:.1%} there"
+    return ""
 
 
 def _why(rule: RuleCheck, run: _Counted, promise: Promise) -> str:

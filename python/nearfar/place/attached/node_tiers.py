@@ -44,6 +44,11 @@ def _tier(name: str, specification: str) -> NodeTier:
     for option in options:
         if option.startswith("capacity="):
             capacity = parse_size(option.removeprefix("capacity="))
+        elif option.startswith("weights="):
+            raise BadInputError(
+                f"tier {name} has {option}, and pages of running processes are not interleaved",
+                f"give the tier one memory: --tier {name}=numa:1",
+            )
         elif not _WITHOUT_EFFECT.fullmatch(option):
             raise BadInputError(
                 f"invalid option '{option}' of tier {name}", "hmalloc(3) lists the options of tiers"
