@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         SplitModel,
         TraceRecorder,
     )
+    from nearfar.records.matrix import MatrixResult
     from nearfar.records.placement import PlacementResult
     from nearfar.records.profile import Profile
     from nearfar.records.profile_list import ListedProfile
@@ -95,6 +96,7 @@ __all__ = [
     "predict_split",
     "predict_structure",
     "probe",
+    "probe_matrix",
     "simulate",
     "study",
     "trace",
@@ -159,6 +161,17 @@ def probe(
         threads=threads,
         size=size,
     )
+
+
+@_public
+def probe_matrix(options: Options | None = None) -> Measured[MatrixResult]:
+    """Measure latency and bandwidth from the CPUs of each node to the memory of each node.
+
+    This is ``nearfar probe --matrix``. On a machine of one node the matrix has one entry.
+    """
+    from nearfar.workflows import study as workflow
+
+    return workflow.probe_matrix(options or Options())
 
 
 @_public

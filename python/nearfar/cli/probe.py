@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +14,17 @@ from nearfar.errors import BadInputError
 
 #: Flags that go with ``--from``. All others configure a measurement, and ``--from`` runs none.
 _OF_CURVES = frozenset({"from_", "json", "csv", "quiet"})
+#: Flags that do not go with ``--matrix``: it measures all memories in one way.
+_OF_ONE_TIER = frozenset({"tier", "region", "threads", "size", "quick"})
 
 Region = Annotated[str | None, flags.size("--region", "Largest region of the latency curve.")]
 From = Annotated[
     Path | None, flags.text("--from", "CSV", "Published curve: find its knees, measure nothing.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Measure coarsely, in under ten seconds.")]
+Matrix = Annotated[
+    bool, typer.Option("--matrix", help="Measure from the CPUs of each node to each memory node.")
+]
 
 
 @flags.grouped
@@ -30,6 +36,7 @@ def probe(
     threads: flags.Threads = None,
     size: flags.Size = None,
     quick: Quick = False,
+    matrix: Matrix = False,
     *,
     shared: flags.Measuring,
 ) -> None:
@@ -47,9 +54,13 @@ def probe(
     latency_ns; with a column block_bytes, those of the smallest block. From a column ntwrite_ns (64
     B non-temporal stores) over several blocks it also finds the access unit of the medium.
 
+    --matrix measures latency and bandwidth from the CPUs of each node to the memory of each node.
+
     Examples:
 
         nearfar probe
+
+        nearfar probe --matrix
 
         nearfar probe --tier shm: --region 1GiB
 
@@ -63,6 +74,11 @@ def probe(
     if from_:
         _show_knees(context, from_, shared.json)
         return
+    if matrix:
+        _refuse_flags(context, "--matrix", _OF_ONE_TIER & set(flags.given(context)))
+        table = api.probe_matrix(shared.options)
+        show_measured(table, record_tables.record(table.run), shared.output)
+        return
     done = api.probe(
         tier, shared.options, quick=quick, region=region, threads=threads or (), size=size
     )
@@ -75,12 +91,17 @@ def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:
     from nearfar.report.console import show
     from nearfar.report.terminal import results
 
-    for name in flags.given(context):
-        if name not in _OF_CURVES:
-            raise BadInputError(
-                f"--{name} does not go with --from, which measures nothing",
-                f"leave out --{name}, or --from",
-            )
+    _refuse_flags(context, "--from, which measures nothing", set(flags.given(context)) - _OF_CURVES)
     result = examine(path)
     document = result.model_dump_json(indent=1, exclude_none=True)
     show(results.published_curve(result), document, json)
+
+
+def _refuse_flags(context: typer.Context, other: str, without_effect: AbstractSet[str]) -> None:
+    """Raise BadInputError for the first flag that has no effect next to another one."""
+    for name in flags.given(context):
+        if name in without_effect:
+            raise BadInputError(
+                f"--{name} does not go with {other}",
+                f"leave out --{name}, or {other.partition(',')[0]}",
+            )

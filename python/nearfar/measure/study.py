@@ -27,6 +27,7 @@ from nearfar.measure import (
     loaded,
     mapped,
     maps,
+    matrix,
     parallelism,
     persistence,
     pipeline,
@@ -66,6 +67,8 @@ STUDY = {
     "mapped": 0.07,
     "structures": 0.1,
 }
+#: Added to a study of a machine that has several memory nodes, in place of a part of all others.
+MATRIX = 0.05
 PROBE = {
     "latency": 0.3,
     "bandwidth": 0.12,
@@ -271,6 +274,10 @@ class Study:
                 self.sections.bandwidth.points.extend(result.points)
             self.skipped += skipped
 
+    def _matrix(self) -> None:
+        plan = matrix.plan_of(self.machine, self.plan.cpus, self._far_region, self.last_cache)
+        self.sections.matrix = matrix.measure(self.session, plan, self.plan.effort("matrix"))
+
     def _stream(self) -> None:
         plan = self._arrays(stream.KERNELS, self._tier)
         effort = self.plan.effort("stream")
@@ -437,6 +444,15 @@ class Study:
         self.sections.structures = self.predictors.structures(
             self.session, self.plan.cpus, self.plan.effort("structures")
         )
+
+
+def study_shares(machine: Machine) -> dict[str, float]:
+    """Sections of a study of this machine, and their fractions of the time."""
+    if len(matrix.memory_nodes(machine)) < 2:
+        return dict(STUDY)
+    others = {name: share * (1 - MATRIX) for name, share in STUDY.items()}
+    latency_share = others.pop("latency")
+    return {"latency": latency_share, "matrix": MATRIX, **others}
 
 
 def memory_tiers(machine: Machine) -> list[str]:

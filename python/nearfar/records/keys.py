@@ -33,7 +33,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         near_bandwidth_bytes_per_s far_bandwidth_bytes_per_s sum_bandwidth_bytes_per_s
         near_alone_bandwidth_bytes_per_s far_alone_bandwidth_bytes_per_s
         together_bandwidth_bytes_per_s near_copy_bandwidth_bytes_per_s
-        far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s""",
+        far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s
+        read_bandwidth_bytes_per_s write_bandwidth_bytes_per_s""",
     ),
     ("B/s", None, "offered_bytes_per_s background_bytes_per_s"),
     ("1/s", "higher", "ops_per_s"),
@@ -99,15 +100,16 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         None,
         """
         allocations best_near_threads blocks_per_fence calibration_level cases chains chaser_cpu
-        children cols compared_iterations context_switches count covered_points cpu cpus cycles
-        descriptor device_reads device_writes elements entries exit_code far_reads
+        children cols compared_iterations context_switches count covered_points cpu cpu_node cpus
+        cycles descriptor device_reads device_writes elements entries exit_code far_reads
         far_rows far_threads far_writes first_address host_epochs instructions interval
         involuntary_switches iterations l3_stall_cycles last_address line lines_written
         llc_load_misses llc_loads llc_store_misses llc_stores looks major_faults minor_faults
-        most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes
-        operations outliers page_faults pages_written pairs pid planned queue_depth reads records
-        refreshes region_count repeat requests rows rule runs samples schema_version seed series
-        set_aside site size_entries stalls steps sweeps threads traffic_cpus value window writes
+        memory_node most_line_writes most_page_writes moved_pages n near_reads near_threads
+        near_writes operations outliers page_faults pages_written pairs pid planned queue_depth
+        reads records refreshes region_count repeat requests rows rule runs samples
+        schema_version seed series set_aside site size_entries stalls steps sweeps threads
+        traffic_cpus value window writes
         writes_between""",
     ),
     (

@@ -18,6 +18,7 @@ from nearfar.records.depth import (
 )
 from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
+from nearfar.records.matrix import MatrixResult
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.persistent_structures import IntsetResult, MapResult
 from nearfar.records.placement import PlacementResult
@@ -64,6 +65,7 @@ class Sections(BaseModel):
 
     latency: LatencyResult | None = None
     bandwidth: BandwidthResult | None = None
+    matrix: MatrixResult | None = None
     stream: StreamResult | None = None
     mapped: MappedResult | None = None
     parallelism: ParallelismResult | None = None

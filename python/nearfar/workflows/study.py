@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.measure import study as sections
+from nearfar.measure.session import Effort
 from nearfar.measure.tiers import is_paced
 from nearfar.records.run import Run
 from nearfar.workflows.host_here import StudiedHost, host_budget_s
@@ -15,7 +16,9 @@ from nearfar.workflows.recording import Measured, Recording, recorded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nearfar.measure.matrix import MatrixPlan
     from nearfar.measure.study import Predictors, StudyPlan
+    from nearfar.records.matrix import MatrixResult
     from nearfar.records.run import Sections
     from nearfar.workflows.options import Options
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 STUDY_S, FULL_S = 150.0, 1800.0
 #: Multiple of its time after which a section takes fewer repeats, so that none is skipped.
 MAX_OVERRUN = 1.5
+#: Seconds of a matrix by default.
+MATRIX_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
     cpus = machine.cores_first()
     return sections.StudyPlan(
         sections.memory_tiers(machine),
-        sections.STUDY,
+        sections.study_shares(machine),
         time_s,
         cpus,
         GIB if full else latency.default_region(machine.last_cache_bytes()),
@@ -130,3 +135,26 @@ def probe(
     run, folder = recording.directory.run, recording.directory.path
     write_profile(profile_of(run, folder.name, tier), folder / "profile.toml")
     return recording.measured(run.sections)
+
+
+def probe_matrix(options: Options) -> Measured[MatrixResult]:
+    """Measure latency and bandwidth from the CPUs of each node to the memory of each node."""
+    from nearfar.measure import matrix
+
+    time_s = options.budget_s(MATRIX_S)
+    with recorded("probe", {"matrix": True, "time_s": time_s}, options) as recording:
+        result = matrix.measure(
+            recording.session, _matrix_plan(recording, options), Effort(time_s, options.runs)
+        )
+        recording.keep("matrix", result)
+    return recording.measured(result)
+
+
+def _matrix_plan(recording: Recording, options: Options) -> MatrixPlan:
+    from nearfar.measure import latency, matrix
+    from nearfar.workflows.plans import chosen_cpus, last_cache
+
+    machine = recording.machine
+    cpus = chosen_cpus(machine, options.cpus)
+    region_bytes = latency.default_region(machine.last_cache_bytes())
+    return matrix.plan_of(machine, cpus, region_bytes, last_cache(recording, cpus[0]))

@@ -28,7 +28,7 @@ class Topic:
 TOPICS: dict[str, tuple[str, ...]] = {
     "Your program": ("advice", "placement"),
     "Grid": ("sweep",),
-    "Machine": ("machine",),
+    "Machine": ("machine", "matrix"),
     "Latency": ("latency", "blocks", "tails", "parallelism"),
     "Bandwidth": ("loaded", "bandwidth", "access", "stream"),
     "Near and far together": ("compete", "stencil", "pipeline"),

@@ -7,31 +7,17 @@ gains for programs that bandwidth limits.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from nearfar.errors import BadInputError
+from nearfar.machine.interleave_weights import WEIGHTS, weights_of
 from nearfar.records.advice import AdviceResult
 from nearfar.report.other_tools.header import command, comment, header
 from nearfar.units import format_bandwidth
 
-#: Pages of one node in a row.
-_MAX_WEIGHT = 10
-_WEIGHTS = "/sys/kernel/mm/mempolicy/weighted_interleave"
-
 
 def weights(near_bytes_per_s: float, far_bytes_per_s: float) -> tuple[int, int]:
     """The smallest weights of both memories that are close to their bandwidths."""
-    ratio = near_bytes_per_s / far_bytes_per_s
-    if ratio < 1:
-        far, near = weights(far_bytes_per_s, near_bytes_per_s)
-        return near, far
-    if ratio >= _MAX_WEIGHT:
-        return round(ratio), 1
-    nearest = min(
-        (Fraction(n, m) for m in range(1, _MAX_WEIGHT) for n in range(1, _MAX_WEIGHT + 1)),
-        key=lambda part: (round(abs(float(part) / ratio - 1), 2), part.denominator),
-    )
-    return nearest.numerator, nearest.denominator
+    found = weights_of({0: near_bytes_per_s, 1: far_bytes_per_s})
+    return found[0], found[1]
 
 
 def lines(result: AdviceResult) -> list[str]:
@@ -54,7 +40,7 @@ def lines(result: AdviceResult) -> list[str]:
             f"take about {latency_only:.2f} x of its time. This requires root, Linux 6.9 or later, "
             "and a numactl that knows --weighted-interleave."
         ),
-        f'echo {near} > {_WEIGHTS}/node"$near_node"',
-        f'echo {far} > {_WEIGHTS}/node"$far_node"',
+        f'echo {near} > /{WEIGHTS}/node"$near_node"',
+        f'echo {far} > /{WEIGHTS}/node"$far_node"',
         f'numactl --weighted-interleave="$near_node,$far_node" -- {command(result)}',
     ]

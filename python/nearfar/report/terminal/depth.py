@@ -13,9 +13,11 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.matrix import MatrixResult
 from nearfar.report.html.sections import access as access_section
 from nearfar.report.html.sections import blocks as blocks_section
 from nearfar.report.html.sections import loaded as loaded_section
+from nearfar.report.html.sections import matrix as matrix_section
 from nearfar.report.html.sections import parallelism as parallelism_section
 from nearfar.report.html.sections import persistence as persistence_section
 from nearfar.report.html.sections import tails as tails_section
@@ -78,6 +80,22 @@ def loaded(result: LoadedResult) -> RenderableType:
         origins((p, _LATENCY) for p in result.points),
         columns(["Traffic", "Offered", "Achieved", "Latency"], rows, 1),
         loaded_section.notes(result),
+    )
+
+
+def matrix(result: MatrixResult) -> RenderableType:
+    """Latency and bandwidth from the CPUs of each node to the memory of each node."""
+    keys = (_LATENCY, "read_bandwidth_bytes_per_s", "write_bandwidth_bytes_per_s")
+    rows = [
+        [str(p.cpu_node), str(p.memory_node), *(figure(p, key) for key in keys)]
+        for p in result.points
+    ]
+    return block(
+        "Memory nodes",
+        matrix_section.finding(result),
+        origins((p, _LATENCY) for p in result.points),
+        columns(matrix_section.COLUMNS, rows, 0),
+        matrix_section.notes(result),
     )
 
 

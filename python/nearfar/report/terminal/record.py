@@ -34,6 +34,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "tails": depth.tails,
     "parallelism": depth.parallelism,
     "loaded": depth.loaded,
+    "matrix": depth.matrix,
     "bandwidth": results.bandwidth,
     "access": depth.access,
     "stream": results.stream,
