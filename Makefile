@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs schema clean
+.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs pictures schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -72,6 +72,9 @@ format: $(STAMPS)/test ## put all sources into the form that lint wants
 
 docs: $(STAMPS)/package $(STAMPS)/test ## the documents as a site and as man pages, in build/docs
 	@tools/docs
+
+pictures: $(STAMPS)/package ## draw the pictures of README.md and docs/ from real runs, on an idle machine
+	@tools/pictures
 
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json

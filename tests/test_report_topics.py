@@ -11,7 +11,8 @@ import factories
 from nearfar.records.run import Run
 from nearfar.report.html import sections
 from nearfar.report.html.page import render
-from nearfar.report.html.topics import TOPICS
+from nearfar.report.html.section import Section
+from nearfar.report.html.topics import TOPICS, topics
 from pages import Page
 
 
@@ -28,6 +29,14 @@ def test_every_section_is_in_one_topic() -> None:
     }
     listed = [slug for topic in TOPICS.values() for slug in topic]
     assert sorted(listed) == sorted(slugs)
+
+
+def test_a_section_of_no_topic_is_still_on_the_page() -> None:
+    new = Section("new", "New", "A new finding.")
+    found = topics(factories.study(), [new])
+    assert [(topic.slug, list(topic.sections), topic.opened) for topic in found] == [
+        ("topic-more", [new], True)
+    ]
 
 
 def test_contents_bar_links_every_topic() -> None:

@@ -24,6 +24,8 @@ class Topic:
         return self.sections[0].title if len(self.sections) == 1 else self.title
 
 
+#: The topic of sections that no topic names.
+_MORE = "More"
 #: Topics in the order of the page, with the slugs of their sections.
 TOPICS: dict[str, tuple[str, ...]] = {
     "Your program": ("advice", "placement"),
@@ -36,6 +38,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Data structures": ("map", "intset", "structures"),
     "Programs": ("malloc", "program", "experiment"),
     "Simulation": ("simulation", "load_curve"),
+    _MORE: (),
     "What changed": ("changes",),
     "How sure": ("reliability", "skipped", "findings", "provenance"),
 }
@@ -48,10 +51,12 @@ def topics(run: Run, sections: Sequence[Section]) -> list[Topic]:
     """Return the topics that the page has sections for. The first is open, and so is each topic on
     a page that has only one besides the background."""
     by_slug = {section.slug: section for section in sections}
+    named = {slug for slugs in TOPICS.values() for slug in slugs}
     filled = {
         title: [by_slug[slug] for slug in slugs if slug in by_slug]
         for title, slugs in _ordered(run).items()
     }
+    filled[_MORE] = [section for section in sections if section.slug not in named]
     titles = [title for title, found in filled.items() if found]
     subjects = [title for title in titles if title not in _BACKGROUND]
     opened = {*titles[:1], *(subjects if len(subjects) == 1 else [])}
