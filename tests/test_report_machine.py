@@ -11,11 +11,12 @@ import pytest
 import factories
 from nearfar.machine.model import Machine
 from nearfar.machine.topology import machine_from
+from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
 from nearfar.report.charts.topology import topology_figure
 from nearfar.report.html.page import render
-from nearfar.report.html.sections._nodes import latency_matrix
+from nearfar.report.html.sections._nodes import Measured, latency_matrix
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"
 
@@ -83,17 +84,29 @@ def test_names_in_a_picture_stay_text() -> None:
 
 def test_matrix_has_measured_latency_before_claims_before_distances() -> None:
     machine = _machine("cxl-expander")
-    (claimed,) = latency_matrix(machine, None)
+    (claimed,) = latency_matrix(machine, Measured())
     assert [cell.text for cell in claimed.rows[0]] == ["CPUs of node 0", "111 ns", "250 ns"]
     assert {cell.origin for cell in claimed.rows[0][1:]} == {Origin.CLAIMED}
-    (measured,) = latency_matrix(machine, factories.latency(("dram", "numa:1")))
+    curves = factories.latency(("dram", "numa:1"))
+    (measured,) = latency_matrix(machine, Measured(curves=curves))
     assert [cell.text for cell in measured.rows[0][1:]] == ["91.5 ns", "102 ns"]
-    (plain,) = latency_matrix(_machine("two-sockets"), None)
+    way = MatrixPoint(
+        cpu_node=0,
+        memory_node=1,
+        cpus=[0],
+        latency_ns=271.0,
+        read_bandwidth_bytes_per_s=1e9,
+        write_bandwidth_bytes_per_s=1e9,
+    )
+    ways = MatrixResult(region_bytes=1 << 28, points=[way])
+    (both,) = latency_matrix(machine, Measured(ways, curves))
+    assert [cell.text for cell in both.rows[0][1:]] == ["91.5 ns", "271 ns"]
+    (plain,) = latency_matrix(_machine("two-sockets"), Measured())
     assert [cell.detail for cell in plain.rows[1][1:]] == ["distance 21", "distance 10"]
 
 
 def test_a_machine_of_one_node_has_no_matrix() -> None:
-    assert latency_matrix(_machine("memmap-pmem"), None) == []
+    assert latency_matrix(_machine("memmap-pmem"), Measured()) == []
 
 
 def test_the_page_has_picture_and_matrix_without_empty_fields_of_the_record() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nearfar.machine.model import Machine, Node
-from nearfar.records.results import LatencyCurve, LatencyResult
+from nearfar.records.matrix import MatrixPoint, MatrixResult
+from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.shape import Origin
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Table, figure_cell, heated
 from nearfar.report.wording import HUGE_PAGES, format_quantity, plain_tier
 
 
-def latency_matrix(machine: Machine, result: LatencyResult | None) -> list[Table]:
+class Measured(NamedTuple):
+    """What a record knows of latencies between nodes: all ways, or curves of some tiers."""
+
+    ways: MatrixResult | None = None
+    curves: LatencyResult | None = None
+
+
+def latency_matrix(machine: Machine, result: Measured) -> list[Table]:
     """Return the matrix of a machine with several nodes: measured if the record has it, else what
     the firmware claims for the nearest CPUs, else only the distance."""
     if len(machine.nodes) < 2:
@@ -35,7 +45,7 @@ def _kind(node: Node) -> str:
     return f" ({node.subtype})" if node.subtype else " (no CPUs)" if node.cpuless else ""
 
 
-def _row(machine: Machine, start: Node, result: LatencyResult | None) -> list[Cell]:
+def _row(machine: Machine, start: Node, result: Measured) -> list[Cell]:
     cells = [_cell(machine, start, end, result) for end in machine.nodes]
     values = [value for value, _ in cells if value]
     return [
@@ -43,20 +53,27 @@ def _row(machine: Machine, start: Node, result: LatencyResult | None) -> list[Ce
     ]
 
 
-def _cell(
-    machine: Machine, start: Node, end: Node, result: LatencyResult | None
-) -> tuple[float, Cell]:
+def _cell(machine: Machine, start: Node, end: Node, result: Measured) -> tuple[float, Cell]:
     """Return a value, 0 if there is none, and its cell."""
     distance = start.distances.get(end.id)
     detail = "" if distance is None else f"distance {distance}"
-    curve = _curve(machine, start, end, result) if result else None
-    if curve is not None:
-        point = headline.largest(curve)
+    point = _point(machine, start, end, result)
+    if point is not None:
         return point.latency_ns, figure_cell(point, "latency_ns")
     if end.read_latency_ns and _is_nearest(machine, start, end):
         text = format_quantity("read_latency_ns", end.read_latency_ns)
         return end.read_latency_ns, Cell(text, detail, Origin.CLAIMED)
     return 0.0, Cell("–", detail)
+
+
+def _point(
+    machine: Machine, start: Node, end: Node, result: Measured
+) -> MatrixPoint | LatencyPoint | None:
+    way = result.ways.point(start.id, end.id) if result.ways else None
+    if way is not None:
+        return way
+    curve = _curve(machine, start, end, result.curves) if result.curves else None
+    return headline.largest(curve) if curve else None
 
 
 def _curve(machine: Machine, start: Node, end: Node, result: LatencyResult) -> LatencyCurve | None:
