@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import factories
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
+from nearfar.measure.profile import profile_of
 from nearfar.model.interleave import (
     STEPS,
     Load,
@@ -25,7 +27,10 @@ from nearfar.model.interleave import (
 )
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves, curves_of, saturates
+from nearfar.records.depth import LoadedResult
 from nearfar.records.profile import Figure, Profile
+from nearfar.records.run import Sections
+from nearfar.report.html.sections import loaded
 
 ROOT = Path(__file__).parent.parent
 GB = 1e9
@@ -211,3 +216,39 @@ def test_the_solver_equals_exhaustive_search_on_all_cases() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def _probed(rising: float) -> tuple[LoadedResult, Profile]:
+    """A run of `probe` whose latency grows by this factor, and its profile."""
+    points = [
+        factories.loaded()
+        .points[0]
+        .model_copy(
+            update={
+                "offered_bytes_per_s": rate * GB,
+                "bandwidth_bytes_per_s": rate * GB,
+                "latency_ns": 100 * (1 + (rising - 1) * (rate / 20) ** 8),
+                "intervals": {},
+            }
+        )
+        for rate in (1.0, 5.0, 10.0, 15.0, 18.0, 20.0)
+    ]
+    result = factories.loaded().model_copy(update={"points": points})
+    run = factories.study(sections=Sections(loaded=result))
+    return result, profile_of(run, "probed", "dram")
+
+
+def test_a_probe_marks_curves_that_its_threads_did_not_saturate() -> None:
+    result, profile = _probed(1.1)
+    note = "not saturated at read shares 1"
+    assert note in (profile.figure("read_latency_by_load_ns").note or "")
+    assert curves_of(profile).open_shares == (1.0,)
+    assert note in loaded.notes(result)[0]
+    used = memory_of(profile)
+    found = predict([SiteLoad("s", 1, 1000 * GB, 0, 0, 0)], 1, used, memory("far", 200, 20 * GB))
+    assert found.near.at_open_end
+    assert found.near.bandwidth_bytes_per_s == pytest.approx(20 * GB)
+    result, profile = _probed(2.5)
+    assert "not saturated" not in (profile.figure("read_latency_by_load_ns").note or "")
+    assert curves_of(profile).open_shares == ()
+    assert "not saturated" not in "".join(loaded.notes(result))

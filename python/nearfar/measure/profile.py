@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.depth import LoadedResult, PersistenceResult
 from nearfar.records.profile import Figure, Profile
 from nearfar.records.results import BandwidthResult, LatencyResult
@@ -124,9 +125,15 @@ def _persistence(result: PersistenceResult) -> Iterator[Named]:
 
 
 def _loaded(result: LoadedResult) -> Iterator[Named]:
+    """Curves by fraction of reads. Those that the traffic of this machine's CPUs did not saturate
+    are named in the note: beyond their ends nothing is known."""
     rows = [
         ([p.reads / (p.reads + p.writes), p.bandwidth_bytes_per_s], p, "latency_ns")
         for p in result.points
     ]
     figure = _curve("ns", ["read_share", "bandwidth_bytes_per_s"], rows)  # type: ignore[arg-type]
-    yield "read_latency_by_load_ns", figure
+    curves: dict[float, list[Loaded]] = {}
+    for (share, bandwidth), point, _ in rows:
+        curves.setdefault(share, []).append(Loaded(bandwidth, point.latency_ns))
+    note = "; ".join(filter(None, (figure.note, open_ends(curves)))) or None
+    yield "read_latency_by_load_ns", figure.model_copy(update={"note": note})

@@ -21,6 +21,8 @@ _BY_SHARE = "bandwidth_by_read_share_bytes_per_s"
 _COORDINATES = ["read_share", "bandwidth_bytes_per_s"]
 #: A curve saturates if a step of its upper half adds relatively more latency than bandwidth.
 _STEEP = 1.0
+#: ... and if its highest latency is so many times the lowest: less is noise of a measurement.
+_MIN_GROWTH = 1.25
 #: Fewer points of a curve give its ends only.
 _MIN_POINTS = 4
 
@@ -122,6 +124,9 @@ def saturates(points: Sequence[Loaded]) -> bool:
     top = ordered[-1].bandwidth
     if len(ordered) == 2 and ordered[0].bandwidth == 0:
         return ordered[1].latency >= ordered[0].latency * (1 + _STEEP / 2)
+    latencies = [point.latency for point in ordered]
+    if max(latencies) < _MIN_GROWTH * min(latencies):
+        return False
     upper = [point for point in ordered if point.bandwidth >= top / 2]
     for low, high in pairwise(upper):
         more = high.latency / low.latency - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.depth import LoadedPoint, LoadedResult
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
 from nearfar.report.charts.palette import series_colour
@@ -146,9 +147,19 @@ def _table(result: LoadedResult) -> Table:
 
 def notes(result: LoadedResult) -> list[str]:
     """State which CPUs measure and generate traffic, and what counts as bandwidth."""
+    curves: dict[float, list[Loaded]] = {}
+    for point in result.points:
+        share = point.reads / (point.reads + point.writes)
+        curves.setdefault(share, []).append(Loaded(point.bandwidth_bytes_per_s, point.latency_ns))
+    few = open_ends(curves)
+    open_note = (
+        f"The traffic of these CPUs did not use all of the memory's bandwidth ({few}): what "
+        "latency is beyond the end of a curve is not known."
+    )
     return [
+        *([open_note] if few else []),
         f"CPU {result.chaser_cpu} measures latency, one load at a time; concurrent paced "
         f"traffic comes from {count(len(result.traffic_cpus), 'other')} "
         f"({', '.join(map(str, result.traffic_cpus))}). Achieved bandwidth is the sum of "
-        "the traffic and the loads that are timed; offered bandwidth is the target of the traffic."
+        "the traffic and the loads that are timed; offered bandwidth is the target of the traffic.",
     ]
