@@ -14,6 +14,7 @@ from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.records.run import Run, Sections, Skipped
 from nearfar.records.walk import Quantity, Setting, numbers
+from nearfar.report.html.answers import what_next
 from nearfar.report.html.page import render, write_report
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import latency, mapped, stream
@@ -244,6 +245,15 @@ def test_the_first_screen_says_how_fast_how_far_how_sure_and_what_next() -> None
     text = Page(page).text()
     assert "2 figures: 1 steady, 1 disturbed." in text
     assert "3 disturbed epochs did not count" in text
+
+
+def test_disturbed_advice_names_the_command_that_repeats_it() -> None:
+    run = factories.advised()
+    run.noise = factories.judged().noise
+    assert what_next(run)[0][0] == "nearfar advise -- ./goprog --its-own-flag"
+    assert run.sections.advice is not None
+    run.sections.advice.pid = 4711
+    assert what_next(run)[0][0] == "nearfar advise --pid 4711"
 
 
 def test_a_card_of_a_disturbed_section_says_so() -> None:

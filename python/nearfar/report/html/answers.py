@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 
 from nearfar.records.advice import AdviceResult
@@ -97,11 +98,21 @@ def _with_plan(result: AdviceResult) -> Iterator[tuple[str, str]]:
 def _urgent(run: Run) -> Iterator[tuple[str, str]]:
     judged = run.noise.judged if run.noise else []
     if any(series.verdict is not Reliability.STEADY for series in judged):
-        yield f"nearfar {run.verb}", "again on an idle machine, for the figures that are not steady"
+        yield _again(run), "again on an idle machine, for the figures that are not steady"
     warnings = [finding.check for finding in run.findings if finding.level == "warning"]
     if warnings:
         first = ", ".join(warnings[:2])
         yield "nearfar doctor", f"{count(len(warnings), 'warning')} on this machine: {first}"
+
+
+def _again(run: Run) -> str:
+    """Return the command that repeats a run."""
+    advice = run.sections.advice
+    if advice is None or advice.perf is not None:
+        return f"nearfar {run.verb}"
+    if advice.pid is not None:
+        return f"nearfar {run.verb} --pid {advice.pid}"
+    return f"nearfar {run.verb} -- {shlex.join(advice.program)}"
 
 
 _STEPS = (
