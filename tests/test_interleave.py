@@ -25,6 +25,9 @@ from nearfar.model.interleave import (
     predict,
     with_loads,
 )
+from nearfar.place.interleaved_plan import PlannedSite
+from nearfar.place.plan_reader import read_plan
+from nearfar.place.promise import read_promise
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves, curves_of, saturates
 from nearfar.records.depth import LoadedResult
@@ -252,3 +255,57 @@ def test_a_probe_marks_curves_that_its_threads_did_not_saturate() -> None:
     assert "not saturated" not in (profile.figure("read_latency_by_load_ns").note or "")
     assert curves_of(profile).open_shares == ()
     assert "not saturated" not in "".join(loaded.notes(result))
+
+
+PLANNED = (
+    "site,size_bytes,read_bytes,write_bytes,near_stall_s,rule\n"
+    "index,8000,2e10,0,4,site=name:app+0x4a8\n"
+    "columns,4e10,2.5e12,3e11,2,map=anonymous size=1GiB..\n"
+    "log,1e10,0,5e10,0,size=4096..8192\n"
+)
+
+
+def test_the_answer_is_written_as_a_plan_with_weights(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "s.csv").write_text(PLANNED)
+    flags = ("--sites", "s.csv", "--near", "ddr5", "--far", "cxl-asic", "--compute", "8s")
+    done = run_nearfar("predict", "interleave", *flags, "--plan", "p.plan", "--nodes", "0:2")
+    assert done.code == 0, done.stderr
+    assert "plan: p.plan" in done.stderr
+    text = (tmp_path / "p.plan").read_text()
+    assert "tier near7far1 numa:0+2,weights=7:1\n" in text
+    plan = read_plan(tmp_path / "p.plan")
+    assert plan.tiers["far"] == "numa:2"
+    assert [rule.tier for rule in plan.rules] == ["near", "near7far1", "far"]
+    promise = read_promise(tmp_path / "p.plan")
+    assert promise.heap.allocated_bytes == 8000 + 10_000_000_000
+    assert [rule.at for rule in promise.rules] == ["index", "columns", "log"]
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "why"),
+    [
+        (PLANNED.replace("map=anonymous", "map=odd"), (), "invalid condition 'map=odd'"),
+        (PLANNED.replace("site=name:app+0x4a8", ""), (), "site index has no rule"),
+        (PLANNED, ("--nodes", "0:0"), "--nodes 0:0 is not a pair of nodes"),
+        (PLANNED, ("--nodes", "near"), "--nodes near is not a pair of nodes"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_not_written(
+    run_nearfar: RunNearfar, tmp_path: Path, table: str, more: tuple[str, ...], why: str
+) -> None:
+    (tmp_path / "s.csv").write_text(table)
+    flags = ("--sites", "s.csv", "--near", "ddr5", "--far", "cxl-asic", "--compute", "8s")
+    done = run_nearfar("predict", "interleave", *flags, "--plan", "p.plan", *more)
+    assert (done.code, why in " ".join(done.stderr.split())) == (2, True), done.stderr
+    assert not (tmp_path / "p.plan").exists()
+
+
+@pytest.mark.parametrize(
+    ("parts", "tier", "weights"),
+    [(0, "far", (0, 1)), (8, "near", (1, 0)), (4, "near1far1", (1, 1)), (6, "near3far1", (3, 1))],
+)
+def test_weights_are_in_lowest_terms(parts: int, tier: str, weights: tuple[int, int]) -> None:
+    site = PlannedSite("s", "size=1..", parts, 8, 1, 0, 0)
+    assert (site.tier(), site.weights()) == (tier, weights)

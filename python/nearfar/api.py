@@ -437,15 +437,21 @@ def predict_interleave(
     compute_s: float,
     near_budget: str | None = None,
     background: Sequence[str] = (),
+    plan: str | Path | None = None,
+    nodes: str = "0:1",
 ) -> InterleavePrediction:
     """Predict which fraction of each site to place near, under the load of the sites themselves.
 
     ``sites``: a CSV file; ``compute_s``: wall time without their stalls; ``background``: loads of
-    other programs, such as ``near=40GB/s``.
+    other programs, such as ``near=40GB/s``; ``plan``: file to write for ``nearfar run --plan``,
+    with the near and the far node in ``nodes``.
     """
     from nearfar.workflows import predicting
 
-    return predicting.interleave(Path(sites), near, far, compute_s, near_budget, background)
+    written = predicting.InterleavedPlan(Path(plan), nodes) if plan is not None else None
+    return predicting.interleave(
+        Path(sites), near, far, compute_s, near_budget, background, written
+    )
 
 
 @_public

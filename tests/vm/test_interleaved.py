@@ -99,6 +99,35 @@ def test_other_weights_of_the_kernel_are_not_used(newer: Machine) -> None:
     _kept(found, check)
 
 
+def test_the_answer_of_the_solver_is_realized(machine: Machine) -> None:
+    """A stream over two memories of 30 and 10 GB/s belongs to three quarters near."""
+    memory = 'kind = "device"\nschema_version = 1\nname = "{0}"\ntitle = "{0}"\n'
+    memory += 'description = "for tests"\n[sources]\ns = "for tests"\n'
+    figure = '[figures.{0}]\nunit = "{1}"\nvalue = {2}\nsource = "s"\nconfidence = "C"\n'
+    for name, latency, rate in (("n", 100, 30e9), ("f", 200, 10e9)):
+        figures = figure.format("read_latency_ns", "ns", latency)
+        figures += figure.format("read_bandwidth_bytes_per_s", "B/s", rate)
+        (machine.share / f"{name}.toml").write_text(memory.format(name) + figures)
+    (machine.share / "sites.csv").write_text(
+        "site,size_bytes,read_bytes,write_bytes,near_stall_s,rule\n"
+        "stream,50331648,8e11,0,0,size=1MiB..\n"
+        "small,16777216,0,0,0,size=1000..1000\n"
+    )
+    machine.run(
+        "cd /mnt/share && $OLDPWD/nearfar predict interleave --sites sites.csv --near ./n.toml "
+        "--far ./f.toml --compute 1s --plan solved.plan"
+    ).ok()
+    plan = (machine.share / "solved.plan").read_text()
+    assert "tier near3far1 numa:0+1,weights=3:1" in plan
+    program = compile_c(machine.share, "interleaved_memory")
+    done, check = _checked(machine, plan, f"/mnt/share/{program.name}")
+    found = {name: rest for name, *rest in (line.split() for line in done.stdout.splitlines())}
+    near, far = (int(number) for number in found["block"])
+    assert near + far == 48 * MIB // 4096
+    assert near == pytest.approx(0.75 * 12288, rel=0.02)
+    assert check["kept"], check["rules"]
+
+
 def test_pages_that_do_not_have_the_proportions_are_found(newer: Machine) -> None:
     """A mapping that the program binds to one node itself: mbind() with MPOL_BIND."""
     (newer.share / "bound.py").write_text(

@@ -54,7 +54,10 @@ SiteTuple = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True)
 class SiteLoad:
-    """A site: bytes that it holds, its memory traffic in the run, and its stalls on idle memory."""
+    """A site: bytes that it holds, its memory traffic in the run, and its stalls on idle memory.
+
+    ``rule``: conditions that name it in a plan, if they are known.
+    """
 
     name: str
     size_bytes: float
@@ -62,6 +65,7 @@ class SiteLoad:
     write_bytes: float
     near_stall_s: float
     far_stall_s: float
+    rule: str = ""
 
     def native(self) -> SiteTuple:
         """The tuple of the native core."""
@@ -149,7 +153,8 @@ def read_sites(path: str | Path, near: LoadedMemory, far: LoadedMemory) -> list[
         name = row.cells["site"].strip()
         if not name:
             row.refuse("site", "nothing is there")
-        sites.append(SiteLoad(name, size, reads, writes, stall, far_stall))
+        rule = row.cells.get("rule", "").strip()
+        sites.append(SiteLoad(name, size, reads, writes, stall, far_stall, rule))
     return sites
 
 

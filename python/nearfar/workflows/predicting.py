@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
     from nearfar.measure.session import Session
     from nearfar.model import split
+    from nearfar.model.interleave import SiteLoad
     from nearfar.model.map_work import MapPrediction
     from nearfar.model.results import (
         ContentionPrediction,
@@ -91,8 +92,9 @@ def interleave(
     compute_s: float,
     near_budget: str | None,
     background: Sequence[str],
+    plan: InterleavedPlan | None = None,
 ) -> InterleavePrediction:
-    """The fraction of each site to place near; ``sites``: a CSV file."""
+    """The fraction of each site to place near; ``sites``: a CSV file; ``plan``: file to write."""
     from nearfar.model import interleave as equations
 
     near_memory, far_memory = equations.with_loads(
@@ -103,7 +105,50 @@ def interleave(
     if near_budget is not None:
         near_memory = replace(near_memory, capacity_bytes=float(parse_size(near_budget)))
     table = equations.read_sites(sites, near_memory, far_memory)
-    return equations.predict(table, compute_s, near_memory, far_memory)
+    result = equations.predict(table, compute_s, near_memory, far_memory)
+    if plan is not None:
+        _write_interleaved(plan, table, result)
+    return result
+
+
+@dataclass(frozen=True)
+class InterleavedPlan:
+    """A plan file to write, and the near and the far node as ``0:1``."""
+
+    path: Path
+    nodes: str = "0:1"
+
+
+def _write_interleaved(
+    plan: InterleavedPlan, table: Sequence[SiteLoad], result: InterleavePrediction
+) -> None:
+    """Write the plan of a prediction. Raises BadInputError for rules that a plan cannot have."""
+    import tempfile
+
+    from nearfar.files import write_whole
+    from nearfar.place.interleaved_plan import PlannedSite, parse_nodes, plan_text
+    from nearfar.place.plan_reader import read_plan
+
+    near_s = result.all_near_time_s or result.time_s
+    slowdowns = (result.time_s / near_s, (result.all_far_time_s or result.time_s) / near_s)
+    sites = [
+        PlannedSite(
+            site.name,
+            site.rule,
+            round(found.near_share * result.steps),
+            result.steps,
+            round(site.size_bytes),
+            site.read_bytes,
+            site.write_bytes,
+        )
+        for site, found in zip(table, result.sites, strict=True)
+    ]
+    text = plan_text(sites, parse_nodes(plan.nodes), slowdowns)
+    with tempfile.TemporaryDirectory() as folder:
+        tried = Path(folder) / plan.path.name
+        tried.write_text(text)
+        read_plan(tried)  # rejects invalid rules before the file exists
+    write_whole(plan.path, text, "name another file with --plan")
 
 
 @dataclass(frozen=True)

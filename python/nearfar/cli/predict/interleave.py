@@ -28,6 +28,10 @@ Compute = Annotated[
     ),
 ]
 Budget = Annotated[str | None, flags.size("--near-budget", "Near memory (default: any amount).")]
+Plan = Annotated[
+    Path | None, flags.text("--plan", "FILE", "Write a plan; CSV requires a column rule.")
+]
+Nodes = Annotated[str, flags.text("--nodes", "NEAR:FAR", "Nodes of interleaved sites in the plan.")]
 
 
 def interleave(
@@ -37,6 +41,8 @@ def interleave(
     compute: Compute,
     near_budget: Budget = None,
     background: flags.Background = None,
+    plan: Plan = None,
+    nodes: Nodes = "0:1",
     json: flags.Json = None,
 ) -> None:
     """Predict which fraction of each site to place near so that a program is fastest.
@@ -50,6 +56,10 @@ def interleave(
     time of its stalls on idle near memory; far_stall_s is the same for far memory (default: in
     proportion to the idle latencies).
 
+    --plan writes the answer as a plan for `nearfar run --plan FILE --check -- PROGRAM`: sites on
+    both memories have tiers with weights. The column rule of CSV has the conditions that name each
+    site, such as `size=1MiB..` or `map=anonymous`.
+
     Examples:
 
         nearfar predict interleave --sites sites.csv --near ddr5 --far cxl-asic --compute 20s
@@ -58,6 +68,7 @@ def interleave(
         --near-budget 64GiB --background near=40GB/s --background far=5GB/s@67% --json -
     """
     from nearfar import api
+    from nearfar.report.console import note
     from nearfar.report.printing import show
     from nearfar.report.terminal import predictions
 
@@ -68,8 +79,12 @@ def interleave(
         compute_s=parse_seconds(compute),
         near_budget=near_budget,
         background=background or (),
+        plan=plan,
+        nodes=nodes,
     )
     show("predict interleave", result, predictions.interleave(result), json)
+    if plan is not None:
+        note(f"plan: {plan}")
 
 
 VERBS = (interleave,)
