@@ -66,8 +66,8 @@ def _limits(run: Run) -> Iterator[str]:
     row = sections.compete
     if row is not None:
         yield (
-            f"While {row.far} is copied at {say(row, 'far_bandwidth_bytes_per_s')}, {row.near} is "
-            f"copied at {say(row, 'near_bandwidth_bytes_per_s')}."
+            f"Copied together: {row.near} {say(row, 'near_bandwidth_bytes_per_s')}, "
+            f"{row.far} {say(row, 'far_bandwidth_bytes_per_s')}."
         )
     devices = sections.structures.devices if sections.structures else []
     if devices:
