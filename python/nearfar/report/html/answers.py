@@ -98,7 +98,7 @@ def _with_plan(result: AdviceResult) -> Iterator[tuple[str, str]]:
 def _urgent(run: Run) -> Iterator[tuple[str, str]]:
     judged = run.noise.judged if run.noise else []
     if any(series.verdict is not Reliability.STEADY for series in judged):
-        yield _again(run), "again on an idle machine, for the figures that are not steady"
+        yield _again(run), "again on an idle machine: not all figures are steady"
     warnings = [finding.check for finding in run.findings if finding.level == "warning"]
     if warnings:
         first = ", ".join(warnings[:2])
