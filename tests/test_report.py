@@ -47,6 +47,7 @@ def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
     ]
     assert [name for name in page.ids if name in wanted] == wanted
     assert len(page.ids) == len(set(page.ids)), "two pictures share a name"
+    assert len(study_page.encode()) < 2_000_000
 
 
 def test_page_loads_nothing_and_runs_nothing(study_page: str) -> None:

@@ -72,7 +72,7 @@ class Browser:
         self.directory = directory
 
     def run(
-        self, page: Path, size: tuple[int, int], *options: str
+        self, page: Path, size: tuple[int, int], *options: str, fragment: str = ""
     ) -> subprocess.CompletedProcess[str]:
         width, height = size
         if width < 500:  # no window is narrower: a frame is
@@ -95,9 +95,15 @@ class Browser:
             "--v=0",
             f"--window-size={width},{height}",
             *options,
-            page.as_uri(),
+            page.as_uri() + fragment,
         ]
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+
+    def sheets(self, page: Path) -> int:
+        """How many sheets of paper the page takes."""
+        file = self.directory / f"{page.stem}.pdf"
+        self.run(page, WIDE, f"--print-to-pdf={file}")
+        return len(re.findall(rb"/Type\s*/Page\b", file.read_bytes()))
 
     def frame(self, page: Path, size: tuple[int, int]) -> Path:
         frame = self.directory / f"frame-{page.stem}-{size[0]}.html"
@@ -211,6 +217,24 @@ def test_nothing_overlaps_or_is_cut_off(
     browser: Browser, page_of: Callable[[str], Path], name: str, pictures: int, width: int
 ) -> None:
     assert browser.measure(page_of(name), (width, 1200)) == (pictures, [])
+
+
+def test_a_link_of_the_contents_bar_opens_its_topic(
+    browser: Browser, page_of: Callable[[str], Path]
+) -> None:
+    done = browser.run(page_of("study"), WIDE, "--dump-dom", fragment="#topic-bandwidth")
+    found = re.findall(r'class="topic"( open="")?>.*?id="topic-([\w-]+)"', done.stdout, re.DOTALL)
+    assert [slug for opened, slug in found if opened] == ["machine", "bandwidth"]
+
+
+def test_paper_has_the_topics_that_are_folded_on_screen(
+    browser: Browser, page_of: Callable[[str], Path]
+) -> None:
+    text = page_of("study").read_text()
+    unfolded = browser.directory / "unfolded.html"
+    unfolded.write_text(text.replace('class="topic">', 'class="topic" open>'))
+    assert unfolded.read_text() != text
+    assert browser.sheets(page_of("study")) == browser.sheets(unfolded) > 8
 
 
 def test_the_checks_find_their_errors(browser: Browser) -> None:
