@@ -33,7 +33,7 @@ class BufferedMemory:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a probe of a memory would tell."""
+    """What a probe of a memory would report."""
 
     memory: BufferedMemory
     regions: list[int]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def compile_c(folder: Path, name: str, text: str, *flags: str) -> Path:
-    """``folder/name``, of a source beside it."""
+    """``folder/name``, of a source in the same folder."""
     source = folder / f"{name}.c"
     source.write_text(text)
     program = folder / name

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-_CRASHED = 70  #: added to a signal's number, to tell it from an exit code
+_CRASHED = 70  #: added to a signal's number, so that it differs from an exit code
 
 
 class Oid(ctypes.Structure):

@@ -35,7 +35,7 @@ class MapModel(dict[Any, Any]):
 
 
 class PmdkMapModel(MapModel):
-    """The same for map_atomic and map_tx, whose removals tell what was there."""
+    """The same for map_atomic and map_tx, whose removals return what was there."""
 
     def remove(self, key: int) -> int | None:  # type: ignore[override]
         value: int | None = self.pop(key, None)

@@ -322,7 +322,7 @@ int main(void) {
 def test_waiting_that_the_trace_does_not_see_is_deduced_from_the_run_s_time(
     host: Path, tmp_path: Path
 ) -> None:
-    """A chase by computed addresses: each miss waits for the one before, and no value tells."""
+    """A chase by computed addresses: each miss waits for the one before, and no value shows it."""
     from nearfar.profiles import load_host
     from nearfar.tracing.caches import caches_of
     from nearfar.tracing.recording import record

@@ -73,7 +73,7 @@ def test_drops_that_come_back_have_a_period() -> None:
     ("grown", "cause"),
     [
         ({"off_ns": {2: 15 * MILLISECOND}, "involuntary_switches": {2: 1}}, "pushed aside"),
-        ({"off_ns": {2: 15 * MILLISECOND}}, "unexplained"),  # no switch: nobody says who took it
+        ({"off_ns": {2: 15 * MILLISECOND}}, "unexplained"),  # no switch: no record of what took it
         ({"off_ns": {2: 2 * MILLISECOND}, "involuntary_switches": {2: 9}}, "unexplained"),
         ({"steal_ns": {2: 20 * MILLISECOND}}, "steal"),
         ({"steal_ns": {4: 20 * MILLISECOND}}, "steal"),  # looked up a little later

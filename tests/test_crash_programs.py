@@ -62,7 +62,7 @@ def test_a_program_compiled_for_the_recorder(
     if shutil.which(compiler.split()[0]) is None:
         pytest.skip(f"needs {compiler.split()[0]}")
     checker = compile_c(tmp_path, "check", SHOWN["check.c"])
-    plain = compile_c(tmp_path, "journal", BUGGY, "-lpmem")  # whose stores nobody sees
+    plain = compile_c(tmp_path, "journal", BUGGY, "-lpmem")  # whose stores are not recorded
     flags = ("--recorder", "instrumented")
     refused = crash_run(run_nearfar, plain, checker, *flags, json="no.json")
     refused.assert_refused(2, "no store of the program into")

@@ -1,7 +1,7 @@
 """CPython's own tests with the heap near and in shared memory (package libpython3.11-testsuite).
 
-They allocate, fork, spawn, close and count descriptors, and start threads in ways that nobody here
-thought of. What fails without libhmalloc on the same machine is not a failure of ours.
+They allocate, fork, spawn, close and count descriptors, and start threads in ways that we
+did not think of. What fails without libhmalloc on the same machine is not a failure of ours.
 """
 
 from __future__ import annotations

@@ -442,7 +442,7 @@ def test_a_full_disk_is_an_error_not_a_signal(tmp_path: Path) -> None:
     assert refused.returncode == 3
     assert "does not fit" in refused.stdout
     sparse = _with_small_disk(folder, program, "capacity=12MiB,reserve=sparse")
-    assert sparse.returncode == -7, "without a reservation the kernel sends SIGBUS: it was told so"
+    assert sparse.returncode == -7, "without a reservation the kernel sends SIGBUS, as asked"
 
 
 def test_the_library_is_what_was_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""The emulated slow tier: its figures come from a profile, and are told to be emulated."""
+"""The emulated slow tier: its figures come from a profile, and are marked as emulated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_figures_are_those_of_the_profile() -> None:
     assert pace.write_bytes_per_s == optane.scalar("write_bandwidth_bytes_per_s")
     cxl, pace = load_profile("cxl-asic"), pace_of("cxl-asic")
     assert pace.read_line_ns == cxl.scalar("read_latency_ns") / LINES_IN_FLIGHT
-    assert pace.write_line_ns == pace.read_line_ns  # it tells nothing of writes
+    assert pace.write_line_ns == pace.read_line_ns  # it has no figure for writes
 
 
 def test_a_profile_without_bandwidth_or_of_no_name_is_refused() -> None:

@@ -268,7 +268,7 @@ def test_a_pool_cut_while_it_is_read_is_damage(whole: Path, folder: Path) -> Non
     size = path.stat().st_size
     stop, go = os.pipe()
     child = os.fork()
-    if child == 0:  # cuts and restores the file until it is told to stop
+    if child == 0:  # cuts and restores the file until it is stopped
         os.close(go)
         os.set_blocking(stop, False)
         while True:

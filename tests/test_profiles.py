@@ -123,7 +123,7 @@ def test_this_host_is_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert host.scalar("page_bytes") % 4096 == 0
     assert host.scalar("cores") >= 1
     assert {figure.origin for figure in host.figures.values()} == {"claimed"}
-    assert "l3_load_ns" not in host.figures, "nobody measured it"
+    assert "l3_load_ns" not in host.figures, "it was not measured"
 
 
 def test_this_host_reports_its_frequency_if_known() -> None:

@@ -16,7 +16,7 @@ from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.place.preload import Placement, environment, parse_tiers
 
-#: A program that tells what it was given, allocates, and ends as it is told.
+#: A program that prints what it was given, allocates, and ends as its arguments say.
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>

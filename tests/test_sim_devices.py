@@ -129,7 +129,7 @@ def of_two_banks(s: Sheet) -> dict[str, Case]:
             at(0, "precharge", 1),
         ),
     }
-    if s.tFAW > 4 * s.tRRD:  # five activates as close as tRRD lets them come
+    if s.tFAW > 4 * s.tRRD:  # five activates as close as tRRD allows
         other = (
             [(n, 0) for n in range(5)] if s.groups == 1 else [*((0, n) for n in range(4)), (1, 0)]
         )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import nearfar.measure  # noqa: F401  tells the native core where the pace of tiers is written
+import nearfar.measure  # noqa: F401  sets where the native core keeps the pace of tiers
 from conftest import RunNearfar
 from fixed_inputs import far_copies_take_ten_times_as_long
 from nearfar._native import StencilBench, topology

@@ -153,11 +153,11 @@ def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
     seen = _seen(misses=1.0, far=1.0)
     chain = operation_time(Shape(seen, 0, True), _software(30), _costs(), _memory(300))
     assert chain.parts.total == pytest.approx((30 + 299) * NS)
-    beside = operation_time(Shape(seen, 0), _software(30), _costs(), _memory(300))
+    overlapped = operation_time(Shape(seen, 0), _software(30), _costs(), _memory(300))
     under_way = 1 + 25 / 30
-    assert beside.overlap == pytest.approx(under_way)
-    assert beside.parts.total == pytest.approx((30 + 299 / under_way) * NS)
-    assert beside.low < beside.parts.total < beside.high
+    assert overlapped.overlap == pytest.approx(under_way)
+    assert overlapped.parts.total == pytest.approx((30 + 299 / under_way) * NS)
+    assert overlapped.low < overlapped.parts.total < overlapped.high
 
 
 def test_misses_of_a_long_search_do_not_overlap() -> None:

@@ -103,7 +103,7 @@ def test_app_direct_is_really_persistent() -> None:
         assert found[spec].flushes_needed is True
         assert "NFIT" in found[spec].persistence_reason
         assert found[spec].node == node
-        assert found[spec].distance is None  # its own node is not online: nobody tells
+        assert found[spec].distance is None  # its own node is not online: the kernel reports none
     assert aliases(machine)["far"] == "fsdax:/mnt/pmem0"
     assert machine.memory_mode is None
     modes = [(s.mode, s.device, s.mount) for r in machine.pmem_regions for s in r.namespaces]

@@ -113,7 +113,7 @@ def findings() -> list[Finding]:
         Finding(
             check="frequency governor",
             level="unknown",
-            found="not told by the kernel",
+            found="not reported by the kernel",
             why="",
             mend="",
         ),

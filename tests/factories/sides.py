@@ -86,7 +86,7 @@ def compete(threads: int = 2, cpus: int = 2) -> CompeteResult:
 
 
 def published() -> list[PublishedError]:
-    """As a model tells them: of several rows, and of one."""
+    """As a model reports them: of several rows, and of one."""
     return [
         PublishedError(
             table="made_up_rows.csv",

@@ -1,4 +1,4 @@
-/* Three sites, each through a wrapper that tells nothing: a table that is chased, a log that is
+/* Three sites, each through a wrapper that names nothing: a table that is chased, a log that is
  * written in order, and an array that is read once. Arguments: nodes, steps. */
 #include <stdio.h>
 #include <stdlib.h>

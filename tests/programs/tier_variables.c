@@ -1,4 +1,4 @@
-/* Variables in the far tier, beside others that must stay where they are. Prints what the kernel's map
+/* Variables in the far tier, next to others that must stay where they are. Prints what the kernel's map
  * says of each, and whether contents survived. */
 #include <stdio.h>
 #include <stdlib.h>

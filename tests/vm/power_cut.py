@@ -42,7 +42,7 @@ class Extent:
 
 @dataclass
 class Reported:
-    """What the guest told: where the pool lies, the order of what became durable, operations."""
+    """What the guest reported: place of the pool, order of durable lines, operations."""
 
     extents: list[Extent] = field(default_factory=list)
     durable: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # turn, bytes of a line

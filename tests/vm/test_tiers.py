@@ -41,7 +41,7 @@ def test_topo_and_doctor_report_real_persistence(machine: Machine, tier: str) ->
         assert (entry["persistence"], entry["dax"]) == ("none", "no")
         return
     assert entry["dax"] == tier.partition(":")[0]
-    assert entry["persistence"] == "claimed"  # by an emulator: nobody can prove it from inside
+    assert entry["persistence"] == "claimed"  # by an emulator: it cannot be proven from inside
     assert entry["flushes_needed"]
     findings = machine.run("./nearfar doctor").ok()
     assert "persistence as the host claims it" in " ".join(findings.split())

@@ -15,7 +15,7 @@ _SOURCE, _PROCESSOR = "kernel", "processor"
 
 
 def this_host() -> Host:
-    """Describe the machine we run on; latencies are absent, for nobody has measured them yet."""
+    """Describe the machine we run on; latencies are absent: they have not been measured yet."""
     from nearfar._native import data_tlb
 
     host = host_of(this_machine(), frequency_of(Root()), os.sysconf("SC_PAGE_SIZE"))
@@ -47,7 +47,7 @@ def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host
         numbers |= _cache(cache)
     figures = {"frequency_hz": frequency} if frequency else {}
     figures |= {key: _claimed(key, value) for key, value in numbers.items() if value is not None}
-    teller = (
+    source = (
         f"the hypervisor ({machine.virtual_machine})" if machine.virtual_machine else "firmware"
     )
     return Host(
@@ -57,7 +57,7 @@ def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host
         description="The machine nearfar runs on, as it describes itself. Caches are per instance "
         "and may be larger than what is really there on a virtual machine. Latencies are missing: "
         "`nearfar study` measures them.",
-        sources={_SOURCE: f"what the kernel was told by {teller}"},
+        sources={_SOURCE: f"as the kernel has it from {source}"},
         figures=figures,
     )
 
@@ -76,11 +76,11 @@ def frequency_of(root: Root) -> Figure | None:
     khz = root.number("sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
     if khz:
         return _claimed("frequency_hz", khz * 1e3)
-    told = root.text("proc/cpuinfo") or ""
-    named = re.search(r"model name.*@ ([0-9.]+)GHz", told)
+    reported = root.text("proc/cpuinfo") or ""
+    named = re.search(r"model name.*@ ([0-9.]+)GHz", reported)
     if named:
         return _claimed("frequency_hz", float(named[1]) * 1e9)
-    clock = re.search(r"^cpu MHz\s*: ([0-9]+\.?[0-9]*)$", told, re.MULTILINE)
+    clock = re.search(r"^cpu MHz\s*: ([0-9]+\.?[0-9]*)$", reported, re.MULTILINE)
     if clock is None or float(clock[1]) <= 0:
         return None
     figure = _claimed("frequency_hz", float(clock[1]) * 1e6)

@@ -147,12 +147,12 @@ void flushed(const void* at, std::size_t bytes) {
   }
 }
 
-/// Where segments of the map are born: its growth beside the chunks.
+/// Where segments of the map are born: its growth apart from the chunks.
 bool in_segments(const Site& site) {
   return std::string_view(site.file()).ends_with("structures/segments.hpp");
 }
 
-void tell(cut::Phase phase, Event event) {
+void report(cut::Phase phase, Event event) {
   if (descriptor < 0) return;
   const auto number = static_cast<std::uint64_t>(phase);
   send_record('P', {this_thread, number, static_cast<std::uint64_t>(event), phase_fences[number]});
@@ -163,7 +163,7 @@ void count_fence(cut::Phase phase) {
   if (phase == cut::Phase::none) return;
   const std::uint64_t fence = ++phase_fences[static_cast<std::size_t>(phase)];
   if (phase != stop_phase || fence != stop_fence) return;
-  tell(phase, Event::stops);
+  report(phase, Event::stops);
   for (;;)
     pause();
 }
@@ -205,7 +205,8 @@ class Streamer final : public nearfar::storelog::Listener {
 public:
   bool record(EventKind kind, const void* at, std::size_t bytes, Site site) override {
     const bool birth = this_phase == cut::Phase::none && in_segments(site);
-    if (kind == EventKind::nt_store || (kind == EventKind::flush && without != cut::Without::flushes))
+    if (kind == EventKind::nt_store ||
+        (kind == EventKind::flush && without != cut::Without::flushes))
       flushed(at, bytes);
     if (kind == EventKind::fence && !(without == cut::Without::fence && one_fence.takes(site)))
       fenced(birth ? cut::Phase::growth : this_phase);
@@ -260,11 +261,11 @@ std::uint64_t cut::fences_in(Phase phase) { return phase_fences[static_cast<std:
 
 cut::During::During(Phase phase) {
   this_phase = phase;
-  tell(phase, Event::begins);
+  report(phase, Event::begins);
 }
 
 cut::During::~During() {
-  tell(this_phase, Event::ends);
+  report(this_phase, Event::ends);
   this_phase = Phase::none;
 }
 

@@ -1,4 +1,4 @@
-// What must survive a power cut, told to the host while it happens.
+// What must survive a power cut, reported to the host while it happens.
 //
 // The program that links this has its flushes and fences of one pool streamed to a descriptor:
 // those it reports to storelog, and those that libpmemobj makes of libpmem (which are caught by the
@@ -15,8 +15,8 @@
 //                   A thread result                          it is acknowledged
 //                   P thread phase event fences   a phase begins (0), ends (1), or the thread has
 //                     stopped in it (2) before its next fence; fences it made in it so far
-// Phases         creation and recovery of the pool are told by who makes and opens it. Growth is
-//                the allocation of a chunk, told likewise, and the birth of a segment of the map.
+// Phases         creation and recovery of the pool are reported by the code that makes and opens it. Growth is
+//                the allocation of a chunk, reported likewise, and the birth of a segment of the map.
 // Thread safety   all functions may be called by several threads.
 #pragma once
 
