@@ -189,6 +189,7 @@ def advise(
     emulate: bool = False,
     pid: int | None = None,
     perf: str | Path | None = None,
+    background: Sequence[str] = (),
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
@@ -197,7 +198,8 @@ def advise(
     under an emulator instead of sampling stalls.
     ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
     move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
-    run, in seconds. ``host``: host whose caches are modeled; ``this`` is measured on first use.
+    run, in seconds. ``background``: traffic of other programs on these profiles, such as
+    ``far=5GB/s``. ``host``: host whose caches are modeled; ``this`` is measured on first use.
     ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
     the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
@@ -216,6 +218,7 @@ def advise(
         emulate=emulate,
         pid=pid,
         perf=None if perf is None else str(perf),
+        background=tuple(background),
     )
     return advising.advise_program(wanted, options or Options())
 

@@ -71,7 +71,7 @@ Perf = Annotated[
 
 _PANELS = {
     "What is observed": "time emulate pid perf ignore_failure",
-    "Memories": "near_budget far near host llc remeasure",
+    "Memories": "near_budget far near background host llc remeasure",
     "Output": "emit out json strict quiet",
 }
 
@@ -82,6 +82,7 @@ def advise(
     near_budget: Budget = None,
     far: Far = None,
     near: Near = "dram",
+    background: flags.Background = None,
     host: Host = "this",
     llc: flags.LastCache = None,
     remeasure: flags.Remeasure = False,
@@ -119,6 +120,10 @@ def advise(
 
     With --emit the answer is a script for numactl, for the kernel's weighted interleaving, for damo
     or for memkind. What the tool cannot express is a comment in the script.
+
+    --background is the traffic that other programs make on a memory that is named by a profile: its
+    latency is that under this load, its bandwidth what is left. The program itself is observed as
+    the machine is now.
 
     Examples:
 
@@ -165,6 +170,7 @@ def advise(
         emulate=emulate,
         pid=pid,
         perf=perf,
+        background=background or (),
     )
     try:
         show = other_tools.script_of(emit) if emit else advice

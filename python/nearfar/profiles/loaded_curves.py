@@ -6,6 +6,7 @@ all of the memory's bandwidth. Beyond the end of a curve nothing is known; no va
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from nearfar.errors import BadInputError
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
+_LATENCY = "read_latency_ns"
 _BY_LOAD = "read_latency_by_load_ns"
 _BY_SHARE = "bandwidth_by_read_share_bytes_per_s"
 _COORDINATES = ["read_share", "bandwidth_bytes_per_s"]
@@ -89,15 +91,23 @@ def curves_of(profile: Profile) -> LoadedCurves:
         )
     few = max(len(curve) for curve in curves.values()) < _MIN_POINTS
     warnings = [f"the curves of {profile.name} have only their ends"] if few else []
+    idle = profile.scalar(_LATENCY) if _LATENCY in profile.figures else math.inf
     return LoadedCurves(
-        {share: tuple(curve) for share, curve in sorted(curves.items())},
+        {share: _from_idle(curve, idle) for share, curve in sorted(curves.items())},
         tuple(share for share in sorted(curves) if not saturates(curves[share])),
         tuple(warnings),
     )
 
 
+def _from_idle(curve: Sequence[Loaded], idle: float) -> tuple[Loaded, ...]:
+    """The curve from the idle latency on, which does not depend on the mix, if it begins later."""
+    first = min(curve, key=lambda point: point.bandwidth)
+    begins_later = first.bandwidth > 0 and idle < min(point.latency for point in curve)
+    return (Loaded(0.0, idle), *curve) if begins_later else tuple(curve)
+
+
 def _flat(profile: Profile) -> LoadedCurves:
-    latency = profile.scalar("read_latency_ns")
+    latency = profile.scalar(_LATENCY)
     if _BY_SHARE in profile.figures:
         peaks = dict(profile.curve(_BY_SHARE))
     else:

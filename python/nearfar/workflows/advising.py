@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.files import write_whole
+from nearfar.model.interleave import parse_background
+from nearfar.model.loaded_profile import ProfileUnderLoad, under_load
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.figures import memory_of
 from nearfar.place.labels import labels_of
@@ -14,6 +16,7 @@ from nearfar.place.native_run import check_program
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.process.names import program_name
+from nearfar.profiles import load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.host_here import memory_profile
@@ -43,6 +46,7 @@ def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceRe
         "emulate": wanted.emulate,
         "pid": wanted.pid,
         "perf": wanted.perf,
+        "background": list(wanted.background),
     }
     with recorded("advise", arguments, options) as recording:
         result = run(wanted, recording)
@@ -57,8 +61,10 @@ def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
     for name in tiers_of(wanted):
         _check_tier(name)
 
+    _check_background(wanted)
+
     def near_of(host: Host, resident_bytes: int) -> Profile:
-        return _memory(wanted.near, host, resident_bytes)
+        return _loaded(wanted, "near", _memory(wanted.near, host, resident_bytes)).profile
 
     observe = emulated_run.observe if wanted.emulate else sampled_run.observe
     try:
@@ -85,17 +91,36 @@ def _check_tier(name: str) -> None:
 
 def _memory(name: str, host: Host, resident_bytes: int) -> Profile:
     """A device profile by name or path; else a tier of this machine, as measured."""
-    from nearfar.profiles import load_profile
-
     if is_profile(name):
         return load_profile(name)
     return memory_profile(host, name, resident_bytes)
 
 
+def _check_background(wanted: AdviceRequest) -> None:
+    """Raise BadInputError for loads on memories without such figures, before anything runs."""
+    for side in parse_background(wanted.background):
+        names = [wanted.near] if side == "near" else wanted.far
+        for name in names:
+            if not is_profile(name):
+                raise BadInputError(
+                    f"--background {side} requires latencies under load, and {name} is a tier",
+                    f"name a profile: --{side} FILE, such as the profile.toml of `nearfar probe`",
+                )
+            _loaded(wanted, side, load_profile(name))
+
+
+def _loaded(wanted: AdviceRequest, side: str, profile: Profile) -> ProfileUnderLoad:
+    """The memory under the background load of its side."""
+    load = parse_background(wanted.background).get(side)
+    return under_load(profile, load) if load is not None else ProfileUnderLoad(profile, ())
+
+
 def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
-    near, *fars = (
-        _memory(name, seen.host, seen.resident_bytes) for name in (wanted.near, *wanted.far)
-    )
+    loaded = [
+        _loaded(wanted, side, _memory(name, seen.host, seen.resident_bytes))
+        for side, name in [("near", wanted.near), *(("far", name) for name in wanted.far)]
+    ]
+    near, *fars = (each.profile for each in loaded)
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
     found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
@@ -118,6 +143,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         limits=seen.limits,
         warnings=[
             *seen.warnings,
+            *(text for each in loaded for text in each.notes),
             *advice_notes.on_plan(plan),
             *advice_notes.faster(seen.coster.near, memories, found),
         ],

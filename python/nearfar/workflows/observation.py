@@ -35,6 +35,7 @@ class AdviceRequest:
     emulate: bool = False
     pid: int | None = None
     perf: str | None = None
+    background: tuple[str, ...] = ()
 
     def name(self) -> str:
         """What is advised on, in messages."""
