@@ -51,6 +51,7 @@ test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated m
 	@$(STEP) "programs for the machine" build/vm-build.log \
 	  cmake --build --preset test --target power_cut carrier hm_nodes hm_migrate
 	@$(STEP) "kernel for the machine" build/vm-kernel.log tools/vm/kernel
+	@$(STEP) "newer kernel for the machine" build/vm-newer-kernel.log tools/vm/kernel bookworm-backports
 	@NEARFAR_VM=required $(PYTHON) -m pytest -n 2 --dist loadfile --durations 12 tests/vm
 
 test-hardware: $(STAMPS)/package $(STAMPS)/test ## tests on DAX, CXL memory and counters of this machine; an archive to send back

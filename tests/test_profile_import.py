@@ -61,6 +61,26 @@ def test_latencies_of_mlc_under_load_end_in_the_bandwidth_that_it_printed() -> N
     assert profile.source_of("read_latency_ns").startswith("Intel Memory Latency Checker 3.5,")
 
 
+@pytest.mark.parametrize(
+    ("file", "idle_ns", "peaks"),
+    [
+        ("mlc_two_sockets", 82.1, (158844.5, 150658.6, 149341.2, 143355.4)),
+        ("mlc_four_nodes", 76.09, (232777.7, 216680.7, 213856.4, 197430.7)),
+    ],
+)
+def test_outputs_of_mlc_give_the_printed_latency_and_peaks(
+    file: str, idle_ns: float, peaks: tuple[float, ...]
+) -> None:
+    profile = import_profile([DATA / f"{file}.txt"], "mlc")
+    assert profile.scalar("read_latency_ns") == pytest.approx(idle_ns, rel=0.01)
+    assert profile.scalar("read_bandwidth_bytes_per_s") == pytest.approx(peaks[0] * 1e6, rel=0.01)
+    by_share = dict(profile.curve("bandwidth_by_read_share_bytes_per_s"))
+    printed = dict(zip((1.0, 0.75, 2 / 3, 0.5), peaks, strict=True))
+    for share, peak in printed.items():
+        nearest = min(by_share, key=lambda known: abs(known - share))
+        assert by_share[nearest] == pytest.approx(peak * 1e6, rel=0.01)
+
+
 @pytest.mark.parametrize(("nodes", "rate"), [((0, 0), 90935.7), ((0, 1), 34457.4)])
 def test_bandwidths_of_mlc_are_those_between_two_nodes(nodes: tuple[int, int], rate: float) -> None:
     profile = import_profile([DATA / "mlc_two_nodes.txt"], "node", nodes=nodes)

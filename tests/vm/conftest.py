@@ -11,6 +11,8 @@ from vm import initramfs
 from vm.machine import Machine, missing_packages
 
 DEVICE = "/dev/dax0.0"
+#: Linux 6.12; Debian 12 itself has 6.1, without weighted interleaving and tiers by HMAT.
+NEWER_SUITE = "bookworm-backports"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,6 +29,19 @@ def _emulator() -> None:
         pytest.fail(f"no virtual machine here: {reason}", pytrace=False)
     if reason:
         pytest.skip(f"no virtual machine here: {reason}")
+
+
+@pytest.fixture(scope="session")
+def newer_kernel() -> str:
+    """A suite of Debian with Linux 6.9 or later. Skips, and says why, where it cannot be fetched;
+    `make test-vm` fails instead."""
+    try:
+        initramfs.fetch_kernel(NEWER_SUITE)
+    except RuntimeError as error:
+        if os.environ.get("NEARFAR_VM") == "required":
+            pytest.fail(f"no newer kernel: {error}", pytrace=False)
+        pytest.skip(f"no newer kernel: {error}")
+    return NEWER_SUITE
 
 
 @pytest.fixture(scope="session")

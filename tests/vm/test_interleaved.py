@@ -15,15 +15,13 @@ from vm.machine import Done, Machine
 pytestmark = pytest.mark.vm
 
 MIB = 1 << 20
-#: Linux 6.12; Debian 12 itself has 6.1, without weighted interleaving.
-SUITE = "bookworm-backports"
 WEIGHTS = "/sys/kernel/mm/mempolicy/weighted_interleave"
 NEAR_SHARE = 5 / 8
 
 
 @pytest.fixture(scope="module")
-def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    with Machine(tmp_path_factory.mktemp("newer"), kernel_suite=SUITE) as started:
+def newer(tmp_path_factory: pytest.TempPathFactory, newer_kernel: str) -> Iterator[Machine]:
+    with Machine(tmp_path_factory.mktemp("newer"), kernel_suite=newer_kernel) as started:
         yield started
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from vm.conftest import NEWER_SUITE
 from vm.machine import Machine
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.usefixtures("newer_kernel")]
 
-SUITE = "bookworm-backports"
 #: The measured machine: node, latency in ns, bandwidth in GB/s.
 MEASURED = ((0, 110, 240), (1, 250, 24))
 HONEST = {
@@ -54,7 +54,7 @@ def tables(changed: dict[tuple[int, str], str]) -> tuple[str, ...]:
 
 def wrong(folder: Path, changed: dict[tuple[int, str], str]) -> set[str]:
     """Names of the wrong claims about the nodes' figures and tiers."""
-    with Machine(folder, kernel_suite=SUITE, hmat=tables(changed)) as machine:
+    with Machine(folder, kernel_suite=NEWER_SUITE, hmat=tables(changed)) as machine:
         (machine.share / "check.py").write_text(CHECK)
         given = json.dumps(MEASURED)
         printed = machine.run(f".venv/bin/python /mnt/share/check.py '{given}'").ok()
@@ -106,7 +106,7 @@ def test_a_memory_that_is_claimed_to_be_near_is_in_one_tier(tmp_path: Path) -> N
 
 
 def test_the_verb_measures_and_compares(tmp_path: Path) -> None:
-    with Machine(tmp_path, kernel_suite=SUITE, hmat=tables({})) as machine:
+    with Machine(tmp_path, kernel_suite=NEWER_SUITE, hmat=tables({})) as machine:
         printed = machine.run("./nearfar doctor --tiers --json -", timeout_s=280).ok()
     found = json.loads(printed)
     ways = [(point["cpu_node"], point["memory_node"]) for point in found["matrix"]["points"]]
