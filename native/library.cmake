@@ -1,7 +1,6 @@
 # The library for C++ programs: what <nearfar/persist.hpp> and the structures need, as one archive,
 # with a package for CMake (find_package(nearfar)) and one for pkg-config.
 # cmake --install DIR --component development
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(parts os tier storelog persist structures)

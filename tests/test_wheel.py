@@ -85,7 +85,13 @@ def test_programs_libraries_and_data_are_found(
     assert run(tmp_path, programs / "nearfar", *command.split())
 
 
-@pytest.mark.xfail(strict=True, reason="issue 28: a wheel brings no headers and no pkg-config file")
-def test_it_has_the_files_that_c_and_cpp_programs_build_with(programs: Path) -> None:
+def test_c_programs_are_built_with_its_headers_and_libraries(
+    programs: Path, tmp_path: Path
+) -> None:
+    flags = run(tmp_path, programs / "nearfar", "config", "--cflags", "--libs").split()
+    assert str(programs.parent) in " ".join(flags)
+    source = ROOT / "examples" / "hmalloc" / "near_far.c"
+    run(tmp_path, "cc", source, *flags, "-o", "near_far")
+    assert str(programs.parent) in run(tmp_path, "ldd", "near_far")
     installed = {path.name for path in programs.parent.rglob("*")}
-    assert {"hmalloc.h", "crash_intrinsics.h", "nearfar.pc", "nearfarConfig.cmake"} <= installed
+    assert {"crash_intrinsics.h", "nearfar.pc", "nearfarConfig.cmake"} <= installed

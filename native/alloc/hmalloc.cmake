@@ -34,7 +34,7 @@ set_target_properties(hmalloc_static PROPERTIES OUTPUT_NAME hmalloc)
 foreach(library hmalloc hmalloc_static hmalloc_preload)
   set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
   target_include_directories(${library} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${library} PUBLIC Threads::Threads)
 endforeach()
 foreach(library hmalloc hmalloc_preload)

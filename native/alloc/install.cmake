@@ -1,7 +1,6 @@
 # Installs libhmalloc in the Python package, so that `nearfar run` finds it in a checkout and in a
 # wheel; and for C and C++ programs with `cmake --install DIR --component hmalloc`: headers,
 # libraries, hmalloc.pc, find_package(nearfar), hmalloc(3).
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(NEARFAR_PYTHON)
@@ -21,7 +20,6 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/nearfar/memkind/memkind.h
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/hmalloc.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
         COMPONENT hmalloc)
 
-file(RELATIVE_PATH HMALLOC_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(alloc/packaging/hmalloc.pc.in hmalloc.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hmalloc.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT hmalloc)

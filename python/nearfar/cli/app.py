@@ -20,6 +20,7 @@ from nearfar.cli import (
     advise,
     bench,
     compare,
+    config,
     crash,
     doctor,
     errors,
@@ -72,6 +73,7 @@ app.add_typer(pool.group, name="pool")
 app.add_typer(trace.group, name="trace")
 app.command()(sim.sim)
 app.command()(place.place)
+app.command()(config.config)
 for program_verb in (advise.advise, run.run):
     app.command(context_settings={"allow_interspersed_args": False})(program_verb)
 

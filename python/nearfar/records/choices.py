@@ -112,3 +112,5 @@ StoreRecorder = Literal["preload", "instrumented"]
 BuildStep = Literal["compile", "link"]
 #: Tools whose outputs become profiles.
 OtherTool = Literal["mess", "mlc", "stream"]
+
+DevelopmentPackage = Literal["hmalloc", "persist"]

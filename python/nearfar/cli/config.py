@@ -1,0 +1,55 @@
+"""``nearfar config``: flags to build C and C++ programs with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nearfar.records.choices import DevelopmentPackage
+
+Package = Annotated[
+    DevelopmentPackage,
+    typer.Argument(help="libhmalloc (C and C++), or persistent structures (C++)."),
+]
+Cflags = Annotated[bool, typer.Option("--cflags", help="Print the compiler's flags.")]
+Libs = Annotated[bool, typer.Option("--libs", help="Print the linker's flags.")]
+CmakeDir = Annotated[
+    bool, typer.Option("--cmakedir", help="Print the folder for CMake's nearfar_DIR.")
+]
+PkgConfigDir = Annotated[
+    bool, typer.Option("--pkgconfigdir", help="Print the folder for PKG_CONFIG_PATH.")
+]
+
+
+def config(
+    package: Package = "hmalloc",
+    cflags: Cflags = False,
+    libs: Libs = False,
+    cmakedir: CmakeDir = False,
+    pkgconfigdir: PkgConfigDir = False,
+) -> None:
+    """Print flags to build C and C++ programs with the libraries that nearfar brings.
+
+    Examples:
+
+        cc program.c $(nearfar config --cflags --libs) -o program
+
+        g++ -std=c++20 program.cpp $(nearfar config persist --cflags --libs) -o program
+
+        cmake -S . -B build -Dnearfar_DIR=$(nearfar config --cmakedir)
+    """
+    from nearfar.errors import BadInputError
+    from nearfar.process import development
+
+    if not (cflags or libs or cmakedir or pkgconfigdir):
+        raise BadInputError(
+            "nothing to print was named", "name it, for example: nearfar config --cflags --libs"
+        )
+    if cflags or libs:
+        flags = development.flags_of(package)
+        print(" ".join([flags.cflags] * cflags + [flags.libs] * libs))
+    if cmakedir:
+        print(development.CMAKE_DIR)
+    if pkgconfigdir:
+        print(development.PKG_CONFIG_DIR)

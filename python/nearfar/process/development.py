@@ -1,0 +1,69 @@
+"""What C and C++ programs are built with: headers and libraries that the package brings.
+
+They lie in a folder of the package, as ``cmake --install`` lays them out below a prefix. The files
+for pkg-config in it are the one description of the flags.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.errors import MachineError
+from nearfar.process.helpers import NATIVE_DIR, WITH_LIBPMEMOBJ
+from nearfar.records.choices import DevelopmentPackage
+
+_FOLDER = NATIVE_DIR / "development" / "lib"
+CMAKE_DIR = _FOLDER / "cmake" / "nearfar"
+PKG_CONFIG_DIR = _FOLDER / "pkgconfig"
+
+#: Name of a package for pkg-config.
+_NAMES: dict[DevelopmentPackage, str] = {"hmalloc": "hmalloc", "persist": "nearfar"}
+
+
+@dataclass(frozen=True)
+class BuildFlags:
+    """Flags for a compiler and for linking, as a shell reads them."""
+
+    cflags: str
+    libs: str
+
+
+def flags_of(package: DevelopmentPackage) -> BuildFlags:
+    """Return the flags of a package.
+
+    Raises MachineError if nearfar was built without it.
+    """
+    described = PKG_CONFIG_DIR / f"{_NAMES[package]}.pc"
+    if not described.is_file():
+        raise MachineError(f"this nearfar was built without {package}", WITH_LIBPMEMOBJ)
+    fields = _fields(described)
+    libs = fields["Libs"].split("\0")
+    if any(_FOLDER.glob(f"lib{_NAMES[package]}.so")):  # found at run time without LD_LIBRARY_PATH
+        libs.append(f"-Wl,-rpath,{_FOLDER}")
+    required = re.findall(r"lib(\w+)", fields.get("Requires", ""))
+    libs += [f"-l{name}" for name in dict.fromkeys(required)]
+    return BuildFlags(shlex.join(fields["Cflags"].split("\0")), shlex.join(libs))
+
+
+def _fields(described: Path) -> dict[str, str]:
+    """Fields of a file for pkg-config; the words of flags are separated by zero bytes."""
+    variables = {"pcfiledir": str(described.parent)}
+    fields = {}
+    for line in described.read_text().splitlines():
+        if found := re.match(r"(\w+)=(.*)", line):
+            variables[found[1]] = str(_filled(found[2], variables))
+        elif found := re.match(r"([\w.]+): *(.*)", line):
+            words = [_filled(word, variables) for word in found[2].split()]
+            fields[found[1]] = "\0".join(words)
+    return fields
+
+
+def _filled(text: str, variables: dict[str, str]) -> str:
+    """Return the text with the values of variables; its folder, if any, without ``..``."""
+    filled = re.sub(r"\$\{(\w+)\}", lambda name: variables[name[1]], text)
+    flag, slash, folder = filled.partition("/")
+    return flag + (os.path.normpath(slash + folder) if slash else "")
