@@ -10,9 +10,12 @@ import pytest
 from conftest import RunNearfar
 from factories.shaped import around, origin, shaped
 from nearfar.errors import MachineError
-from nearfar.machine.topology import machine_from
+from nearfar.machine.topology import machine_from, this_machine
 from nearfar.measure import matrix
-from nearfar.measure.study import STUDY, study_shares
+from nearfar.measure.progress import Progress
+from nearfar.measure.session import Session
+from nearfar.measure.study import STUDY, Study, StudyPlan, study_shares
+from nearfar.noise import NoiseMeter
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Run, Sections
 from nearfar.report.html.section import Context
@@ -115,3 +118,25 @@ def test_a_study_of_one_node_says_so_in_one_line() -> None:
     assert not shown.tables
     assert section(Context(run_of("probe", 1, None))) is None
     assert section(Context(run_of("study", 2, None))) is None  # the section was skipped
+
+
+def test_the_section_of_a_study_is_measured_by_its_plan() -> None:
+    saved: list[Sections] = []
+    here = this_machine()
+    plan = StudyPlan(["dram"], {"matrix": 1.0}, 2.0, here.cores_first(), 64 * MIB, runs=3)
+    session = Session("test", 1, silent_progress(), NoiseMeter())
+    Study(session, here, plan, lambda sections, _skipped: saved.append(sections)).run()
+    result = saved[-1].matrix
+    assert result is not None
+    assert {way.memory_node for way in result.points} == set(matrix.memory_nodes(here))
+
+
+def silent_progress() -> Progress:
+    class Silent:
+        def step(self, what: str, done: float) -> None:
+            pass
+
+        def note(self, text: str) -> None:
+            pass
+
+    return Silent()
