@@ -24,7 +24,7 @@ MIN_ARRAY_BYTES = 64 * MIB
 _READ, _WRITE = "read", "ntwrite"
 
 
-class Way(NamedTuple):
+class NodePath(NamedTuple):
     """From the CPUs of a node to the memory of a node; ``what``: ``load`` or an array kernel."""
 
     cpu_node: int
@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class MatrixPlan:
-    """All ways between ``cpus`` by node and ``memories``. Values: ns a load, or bytes/s."""
+    """All paths between ``cpus`` by node and ``memories``. Values: ns a load, or bytes/s."""
 
     cpus: tuple[tuple[int, tuple[int, ...]], ...]
     memories: tuple[int, ...]
@@ -42,41 +42,43 @@ class MatrixPlan:
     array_bytes: int
 
     @property
-    def grid(self) -> Sequence[Way]:
-        """The ways, in the order of the report."""
+    def grid(self) -> Sequence[NodePath]:
+        """The paths, in the order of the report."""
         return [
-            Way(node, memory, what)
+            NodePath(node, memory, what)
             for node, _ in self.cpus
             for memory in self.memories
             for what in ("load", _READ, _WRITE)
         ]
 
-    def epoch(self, seed: int) -> Samples[Way]:
+    def epoch(self, seed: int) -> Samples[NodePath]:
         """Fresh memory of each node, in turns."""
-        samples: Samples[Way] = Samples()
+        samples: Samples[NodePath] = Samples()
         for node, cpus in self.cpus:
             for memory in self.memories:
-                self._loads(Way(node, memory, "load"), cpus[0], seed, samples)
+                self._loads(NodePath(node, memory, "load"), cpus[0], seed, samples)
                 self._rates(node, memory, cpus, samples)
         return samples
 
-    def _loads(self, way: Way, cpu: int, seed: int, samples: Samples[Way]) -> None:
-        probe = LatencyProbe(tier_of(way.memory_node), self.region_bytes, cpu)
+    def _loads(self, path: NodePath, cpu: int, seed: int, samples: Samples[NodePath]) -> None:
+        probe = LatencyProbe(tier_of(path.memory_node), self.region_bytes, cpu)
         probe.prepare(self.region_bytes, 64, seed, WARM_STEPS)
         taken = probe.sample_chains(1, SAMPLE_NS)
-        samples.add(way, check_latency(taken["latency_ns"], 1, _named(way)), [taken])
+        samples.add(path, check_latency(taken["latency_ns"], 1, _named(path)), [taken])
 
-    def _rates(self, node: int, memory: int, cpus: tuple[int, ...], samples: Samples[Way]) -> None:
+    def _rates(
+        self, node: int, memory: int, cpus: tuple[int, ...], samples: Samples[NodePath]
+    ) -> None:
         tier = tier_of(memory)
         bench = ArrayBench(tier, tier, tier, self.array_bytes // 8, list(cpus))
         for kernel in (_READ, _WRITE):
-            way = Way(node, memory, kernel)
+            path = NodePath(node, memory, kernel)
             run = bench.repeat(kernel, list(cpus))
             rate = run["counted_bytes"] / run["seconds"]
-            samples.add(way, check_rate(rate, len(cpus), _named(way)), run["members"])
+            samples.add(path, check_rate(rate, len(cpus), _named(path)), run["members"])
 
     def smaller(self) -> MatrixPlan | None:
-        """The same ways with a smaller region: none is left out."""
+        """The same paths with a smaller region: none is left out."""
         smaller = self.region_bytes // 2
         return replace(self, region_bytes=smaller) if smaller >= MIN_ARRAY_BYTES else None
 
@@ -88,10 +90,9 @@ def tier_of(node: int) -> str:
     return tier if "[never]" in mode else latency.page_variants(tier)[0]
 
 
-def _named(way: Way) -> str:
-    return (
-        f"{way.what} from the CPUs of node {way.cpu_node} to the memory of node {way.memory_node}"
-    )
+def _named(path: NodePath) -> str:
+    cpus, memory = path.cpu_node, path.memory_node
+    return f"{path.what} from the CPUs of node {cpus} to the memory of node {memory}"
 
 
 def memory_nodes(machine: Machine) -> list[int]:
@@ -102,7 +103,7 @@ def memory_nodes(machine: Machine) -> list[int]:
 def plan_of(
     machine: Machine, chosen: Sequence[int], region_bytes: int, last_cache: int
 ) -> MatrixPlan:
-    """All ways of a machine from the chosen CPUs. Raises MachineError if no node has one."""
+    """All paths of a machine from the chosen CPUs. Raises MachineError if no node has one."""
     cpus = [
         (node.id, tuple(cpu for cpu in chosen if cpu in node.cpus))
         for node in machine.nodes
@@ -117,18 +118,20 @@ def plan_of(
 
 
 def measure(session: Session, plan: MatrixPlan, effort: Effort) -> MatrixResult:
-    """Measure all ways."""
+    """Measure all paths."""
     samples, _ = session.repeat("memory nodes", "", plan, effort, label=_named)
     return MatrixResult(
         region_bytes=plan.region_bytes, points=list(_points(session, plan, samples))
     )
 
 
-def _points(session: Session, plan: MatrixPlan, samples: Samples[Way]) -> Iterator[MatrixPoint]:
+def _points(
+    session: Session, plan: MatrixPlan, samples: Samples[NodePath]
+) -> Iterator[MatrixPoint]:
     for node, cpus in plan.cpus:
         for memory in plan.memories:
             load, read, write = (
-                median(samples.of(Way(node, memory, what))) for what in ("load", _READ, _WRITE)
+                median(samples.of(NodePath(node, memory, what))) for what in ("load", _READ, _WRITE)
             )
             yield MatrixPoint(
                 cpu_node=node,

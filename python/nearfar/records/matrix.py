@@ -19,19 +19,19 @@ class MatrixPoint(Shaped):
 
 
 class MatrixResult(Shaped):
-    """All ways between nodes with CPUs and nodes with memory."""
+    """All paths between nodes with CPUs and nodes with memory."""
 
     region_bytes: Size
     points: list[MatrixPoint] = Field(min_length=1)
 
     def point(self, cpu_node: int, memory_node: int) -> MatrixPoint | None:
-        """The way between two nodes."""
+        """The path between two nodes."""
         for point in self.points:
             if (point.cpu_node, point.memory_node) == (cpu_node, memory_node):
                 return point
         return None
 
     def nearest(self, memory_node: int) -> MatrixPoint | None:
-        """The way to a memory from the CPUs that are nearest to it."""
-        ways = [point for point in self.points if point.memory_node == memory_node]
-        return min(ways, key=lambda point: point.latency_ns, default=None)
+        """The path to a memory from the CPUs that are nearest to it."""
+        paths = [point for point in self.points if point.memory_node == memory_node]
+        return min(paths, key=lambda point: point.latency_ns, default=None)

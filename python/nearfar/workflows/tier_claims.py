@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from nearfar.measure.session import Session
     from nearfar.records.matrix import MatrixResult
 
-#: Seconds for each way between two nodes.
-_WAY_S = 1.5
+#: Seconds for each path between two nodes.
+_PATH_S = 1.5
 #: Beyond last caches; several epochs on it take a second.
 _MAX_REGION = 256 * MIB
 
@@ -30,7 +30,7 @@ class CheckedClaims:
 
 
 def check_claims(progress: ProgressSource) -> CheckedClaims:
-    """Measure all ways between nodes, and compare what is claimed of them."""
+    """Measure all paths between nodes, and compare what is claimed of them."""
     from nearfar.machine.doctor.claims import examine_claims
     from nearfar.machine.root import Root
     from nearfar.machine.topology import this_machine
@@ -54,5 +54,5 @@ def _measured(machine: Machine, session: Session) -> MatrixResult:
     region = min(latency.default_region(reported), _MAX_REGION)
     cache = reported or latency.ASSUMED_CACHE
     plan = matrix.plan_of(machine, machine.cores_first(), region, cache)
-    budget_s = _WAY_S * len(plan.cpus) * len(plan.memories)
+    budget_s = _PATH_S * len(plan.cpus) * len(plan.memories)
     return matrix.measure(session, plan, Effort(budget_s, apart=False))

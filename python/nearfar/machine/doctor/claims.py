@@ -47,31 +47,31 @@ def override(table: str) -> str:
 
 @dataclass(frozen=True)
 class _Compared:
-    """A machine, its claims, and the measured way to each memory node from its nearest CPUs."""
+    """A machine, its claims, and the measured path to each memory node from its nearest CPUs."""
 
     machine: Machine
     claims: TierClaims
     matrix: MatrixResult
-    ways: dict[int, MatrixPoint]
+    paths: dict[int, MatrixPoint]
 
     def pairs(self) -> Iterator[tuple[MatrixPoint, MatrixPoint]]:
-        """The ways to any two memories, the faster one first."""
-        for pair in combinations(self.ways.values(), 2):
-            fast, slow = sorted(pair, key=lambda way: (way.latency_ns, way.memory_node))
+        """The paths to any two memories, the faster one first."""
+        for pair in combinations(self.paths.values(), 2):
+            fast, slow = sorted(pair, key=lambda path: (path.latency_ns, path.memory_node))
             yield fast, slow
 
 
 def examine_claims(machine: Machine, root: Root, matrix: MatrixResult) -> list[Finding]:
-    """Compare all claims with the measured speeds of all ways between nodes."""
+    """Compare all claims with the measured speeds of all paths between nodes."""
     nodes = [node.id for node in machine.nodes if node.size_bytes]
-    ways = {node: way for node in nodes if (way := matrix.nearest(node)) is not None}
-    given = _Compared(machine, read_tier_claims(root), matrix, ways)
+    paths = {node: path for node in nodes if (path := matrix.nearest(node)) is not None}
+    given = _Compared(machine, read_tier_claims(root), matrix, paths)
     return [finding for check in CHECKS for finding in check(given)]
 
 
 def _hmat(given: _Compared) -> Iterator[Finding]:
     """Each figure of HMAT or CDAT, by node."""
-    nodes = [node for node in given.machine.nodes if node.id in given.ways]
+    nodes = [node for node in given.machine.nodes if node.id in given.paths]
     reference = next((node for node in nodes if not node.cpuless), None)
     seen = False
     for node in nodes:
@@ -94,12 +94,12 @@ def _figure(
     given: _Compared, node: Node, reference: Node, keys: tuple[str, str, str], base: float | None
 ) -> Finding:
     name, claimed, measured = keys
-    claim, found = getattr(node, claimed), getattr(given.ways[node.id], measured)
+    claim, found = getattr(node, claimed), getattr(given.paths[node.id], measured)
     text = f"claimed {_shown(claimed, claim)}, measured {_shown(measured, found)}"
     wrong = _factor(claim, found) > _ABSOLUTE
     if base is not None:
         of_claim = claim / base
-        of_found = found / getattr(given.ways[reference.id], measured)
+        of_found = found / getattr(given.paths[reference.id], measured)
         wrong = wrong or _factor(of_claim, of_found) > _RELATIVE
         text += f": {of_claim:.2g} and {of_found:.2g} times that of node {reference.id}"
     check = f"HMAT {name} of node {node.id}"
@@ -120,7 +120,7 @@ def _memory_tiers(given: _Compared) -> Iterator[Finding]:
         yield note("memory tiers", "this kernel shows none (Linux 6.1 and later do)")
         return
     for fast, slow in given.pairs():
-        numbers = [given.claims.tier_of(way.memory_node) for way in (fast, slow)]
+        numbers = [given.claims.tier_of(path.memory_node) for path in (fast, slow)]
         if numbers[0] is None or numbers[1] is None:
             continue
         yield _tier_pair(given, fast, slow, (numbers[0], numbers[1]))
@@ -193,10 +193,10 @@ def _distances(given: _Compared) -> Iterator[Finding]:
     """SLIT: from each node with CPUs, nearer memory has the smaller distance."""
     distances = {node.id: node.distances for node in given.machine.nodes}
     for cpu_node in sorted({point.cpu_node for point in given.matrix.points}):
-        ways = [point for point in given.matrix.points if point.cpu_node == cpu_node]
-        known = [way for way in ways if way.memory_node in distances.get(cpu_node, {})]
+        paths = [point for point in given.matrix.points if point.cpu_node == cpu_node]
+        known = [path for path in paths if path.memory_node in distances.get(cpu_node, {})]
         for one, other in combinations(known, 2):
-            fast, slow = sorted((one, other), key=lambda way: way.latency_ns)
+            fast, slow = sorted((one, other), key=lambda path: path.latency_ns)
             yield _distance_pair(distances[cpu_node], fast, slow)
 
 
@@ -222,8 +222,8 @@ def _distance_pair(distances: dict[int, int], fast: MatrixPoint, slow: MatrixPoi
 
 def _weights(given: _Compared) -> Iterator[Finding]:
     """Weights of interleaving are those of the measured bandwidths."""
-    weights = {node: given.claims.weights.get(node) for node in given.ways}
-    rates = {node: way.read_bandwidth_bytes_per_s for node, way in given.ways.items()}
+    weights = {node: given.claims.weights.get(node) for node in given.paths}
+    rates = {node: path.read_bandwidth_bytes_per_s for node, path in given.paths.items()}
     if not given.claims.weights:
         yield note("interleave weights", "this kernel has none (Linux 6.9 and later do)")
         return

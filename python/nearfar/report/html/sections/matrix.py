@@ -16,7 +16,7 @@ _LATENCY, _READ, _WRITE = (
     "write_bandwidth_bytes_per_s",
 )
 COLUMNS = ["CPUs of node", "Memory of node", "Latency", "Reads", "Writes"]
-ONE_NODE = "This machine has one memory node: there are no other ways to measure."
+ONE_NODE = "This machine has one memory node: there are no other paths to measure."
 
 
 def section(context: Context) -> Section | None:
@@ -39,7 +39,7 @@ def section(context: Context) -> Section | None:
 
 
 def finding(result: MatrixResult) -> str:
-    """State the fastest and the slowest way."""
+    """State the fastest and the slowest path."""
     fast = min(result.points, key=lambda point: point.latency_ns)
     slow = max(result.points, key=lambda point: point.latency_ns)
     if len(result.points) == 1:
