@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs pictures schema clean
+.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs pictures schema wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -41,7 +41,7 @@ check: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and the tests that 
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests
 
-test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that take minutes, ten of them fuzzing
+test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang $(STAMPS)/wheel ## the tests that take minutes, ten of them fuzzing
 	@$(PYTHON) -m pytest -m long
 	@tools/fuzz 600
 
@@ -77,6 +77,10 @@ docs: $(STAMPS)/package $(STAMPS)/test ## the documents as a site and as man pag
 pictures: $(STAMPS)/package ## draw the pictures of README.md and docs/ from real runs, on an idle machine
 	@tools/pictures
 
+wheel: $(STAMPS)/package $(STAMPS)/wheel ## a wheel for pip with its libraries inside, in dist
+	@$(STEP) "wheel" build/wheel.log tools/wheel dist
+	@ls dist/nearfar-*.whl
+
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json
 
@@ -109,6 +113,11 @@ $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)
 $(STAMPS)/test: $(STAMPS)/venv | $(STAMPS)/test-system
 	@$(STEP) "Python packages for tests" build/pip-test.log $(PYTHON) -m pip install \
 	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test parquet cluster)
+	@touch $@
+
+$(STAMPS)/wheel: $(STAMPS)/venv
+	@$(STEP) "Python packages for wheels" build/pip-wheel.log $(PYTHON) -m pip install \
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py wheel)
 	@touch $@
 
 # Editable: Python sources are used where they lie; the native core is built into build/editable.

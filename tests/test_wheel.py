@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where `nearfar` and `python` of the environment are."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([ROOT / "tools" / "wheel", folder], check=True)
-    return folder / "venv" / "bin"
+    (wheel,) = folder.glob("nearfar-*-manylinux_2_36_x86_64.whl")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    programs = folder / "venv" / "bin"
+    pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    return programs
 
 
 def test_it_is_whole_and_knows_no_checkout(programs: Path, tmp_path: Path) -> None:
