@@ -34,7 +34,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where `nearfar` and `python` of the environment are."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([ROOT / "tools" / "wheel", folder], check=True)
-    (wheel,) = folder.glob("nearfar-*-manylinux_2_36_x86_64.whl")
+    (wheel,) = folder.glob("nearfar-*-manylinux_*_x86_64.whl")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     programs = folder / "venv" / "bin"
     pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
