@@ -1,6 +1,7 @@
 #include "alloc/mapping_rules.hpp"
 
 #include <cstring>
+#include <initializer_list>
 
 #include "os/objects.hpp"
 

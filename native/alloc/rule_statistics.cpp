@@ -36,7 +36,8 @@ void count_pages(RuleStatistics& statistics, const int* nodes, std::size_t count
 void sample_pages(RuleStatistics& statistics, std::uintptr_t begin, std::size_t pages,
                   std::size_t most) {
   const std::size_t sampled = std::min({pages, most, max_sampled_pages});
-  const void* addresses[max_sampled_pages];
+  const void* addresses[max_sampled_pages] =
+      {}; // a sanitizer's build does not see that all are set
   int nodes[max_sampled_pages];
   for (std::size_t i = 0; i < sampled; ++i) {
     const std::size_t first = pages * i / sampled, next = pages * (i + 1) / sampled;

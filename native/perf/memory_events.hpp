@@ -7,6 +7,7 @@
 // Thread safety  no shared state.
 #pragma once
 
+#include <cstdint>
 #include <linux/perf_event.h>
 #include <optional>
 #include <string>
