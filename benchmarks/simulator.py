@@ -14,6 +14,7 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.measure import programs
 from nearfar.profiles import load_profile
+from nearfar.simulation.controller import Controller
 from nearfar.simulation.devices import Device
 from nearfar.simulation.placements import Placement
 from nearfar.simulation.run import Options, run
@@ -49,7 +50,7 @@ def differences() -> None:
             for name in ("dram-snu", "pcm-snu-ns", "ddr4-3200"):
                 for core, writes in (("blocking", "blocking"), ("window", "posted")):
                     options = Options(
-                        page_policy="closed" if core == "blocking" else "open",
+                        controller=Controller("closed" if core == "blocking" else "open"),
                         write_policy=writes,
                         core=core,
                     )
@@ -88,7 +89,9 @@ def settings() -> None:
         for file, (program, n, steps) in zip(files, WORK, strict=True):
             programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
         for pages, writes, core, window in SETTINGS:
-            options = Options(page_policy=pages, write_policy=writes, core=core, window=window)
+            options = Options(
+                controller=Controller(pages), write_policy=writes, core=core, window=window
+            )
             off = [
                 (*one_off(name, file, options), name, file.name)
                 for name in DEVICES

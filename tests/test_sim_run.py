@@ -73,6 +73,28 @@ def test_both_engines_agree(run_nearfar: RunNearfar, device: str, pages: str) ->
     assert abs(difference.get("energy_difference") or 0) <= 0.10
 
 
+def test_settings_of_the_controller_reach_the_engine_and_the_record(
+    run_nearfar: RunNearfar,
+) -> None:
+    stream = ("sim", "--pattern", "sequential", "--requests", "20000", "--write-share", "0.3")
+    common = (*stream, "--far", "ddr4-3200", "--engine", "exact")
+    default = simulated(run_nearfar, *common)
+    assert default["controller"]["scheduler"] == "fr-fcfs"
+    assert default["controller"]["write_drain"] == [32, 16]
+    assert default["controller"]["address_mapping"] == "rorabacobgch"
+    settings = {
+        "scheduler": ("--scheduler", "fcfs"),
+        "write_drain": ("--write-drain", "8:0"),
+        "address_mapping": ("--mapping", "rochrababgco"),
+    }
+    for key, flag in settings.items():
+        found = simulated(run_nearfar, *common, *flag)
+        assert found["controller"][key] != default["controller"][key]
+        assert found["time_s"] != default["time_s"]
+    capped = simulated(run_nearfar, *common, "--row-hit-cap", "1", "--mapping", "rorabacochbg")
+    assert capped["controller"]["row_hit_cap"] == 1
+
+
 def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) -> None:
     common = (*STREAM, "--near", "ddr4-3200", "--far", "pcm-lee")
     times = {
@@ -193,6 +215,12 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         ((*STREAM, "--near-size", "1MiB"), "--near-size"),
         ((*STREAM, "--place", "near:object=3"), "objects"),
         (("sim", "--curve", "--far", "optane-100-lens", "--page-policy", "closed"), "no rows"),
+        (("sim", "--curve", "--far", "optane-100-lens", "--row-hit-cap", "4"), "no rows"),
+        ((*STREAM, "--mapping", "chrorabacobg"), "address mapping 'chrorabacobg'"),
+        ((*STREAM, "--scheduler", "fcfs"), "the exact engine"),
+        ((*STREAM, "--write-drain", "32"), "--write-drain 32"),
+        ((*STREAM, "--write-drain", "16:32"), "write drain: from 16 to 32"),
+        ((*STREAM, "--write-drain", "-1:-2"), "--write-drain -1:-2"),
     ],
 )
 def test_invalid_combinations_are_refused(
@@ -213,6 +241,10 @@ VALUES = {
     "--core": "blocking",
     "--window": "4",
     "--page-policy": "closed",
+    "--scheduler": "fcfs",
+    "--row-hit-cap": "4",
+    "--write-drain": "8:0",
+    "--mapping": "rochrababgco",
     "--write-policy": "posted",
     "--instruction-ns": "0.5",
     "--requests": "100",
@@ -237,6 +269,7 @@ IGNORED = {
     ),
     ("--counts", "c.json"): (
         *STREAMS_ALONE,
+        *("--scheduler", "--row-hit-cap", "--write-drain", "--mapping"),
         "--engine",
         "--instruction-ns",
         "--requests",

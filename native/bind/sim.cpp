@@ -22,6 +22,7 @@ using namespace sim;
 constexpr std::string_view kinds[] = {"commands", "queued"};
 constexpr std::string_view patterns[] = {"sequential", "random", "chase"};
 constexpr std::string_view pages[] = {"open", "closed", "timeout"};
+constexpr std::string_view schedulers[] = {"fr-fcfs", "fcfs"};
 constexpr std::string_view engines[] = {"fast", "exact"};
 constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
 constexpr std::string_view acts[] = {"activate", "read", "write", "precharge", "refresh"};
@@ -31,6 +32,23 @@ Device make_sim_device(const char* name, const char* kind, const Figures& figure
   Result<Device> made = make_device(name, by_name<MemoryKind>(kind, kinds), figures);
   if (!made) raise(made.error());
   return std::move(*made);
+}
+
+Controller make_controller(const char* page_policy, double timeout_ns, const char* scheduler,
+                           unsigned row_hit_cap, unsigned drain_from, unsigned drain_to,
+                           const char* mapping) {
+  Result<AddressMapping> parsed = parse_mapping(mapping);
+  if (!parsed) raise(parsed.error());
+  Controller made;
+  made.page = by_name<PagePolicy>(page_policy, pages);
+  made.timeout = static_cast<Time>(timeout_ns * 1000);
+  made.scheduler = by_name<Scheduler>(scheduler, schedulers);
+  made.row_hit_cap = row_hit_cap;
+  made.drain_from = drain_from;
+  made.drain_to = drain_to;
+  made.mapping = *parsed;
+  if (Status checked = check(made); !checked) raise(checked.error());
+  return made;
 }
 
 nb::dict spent_dict(const Spent& spent) {
@@ -126,17 +144,15 @@ private:
 };
 
 nb::dict simulate_source(RequestSource& source, const Device& near, const Device& far,
-                         const Plan& plan, const char* engine, const char* page_policy,
-                         double timeout_ns, const char* issue, unsigned window, bool posted_writes,
+                         const Controller& controller, const Plan& plan, const char* engine,
+                         const char* issue, unsigned window, bool posted_writes,
                          std::uint64_t max_requests) {
   Setup setup;
   setup.near = near;
   setup.far = far;
   setup.plan = plan;
   setup.engine = by_name<Engine>(engine, engines);
-  setup.near_controller.page = by_name<PagePolicy>(page_policy, pages);
-  setup.near_controller.timeout = static_cast<Time>(timeout_ns * 1000);
-  setup.far_controller = setup.near_controller;
+  setup.near_controller = setup.far_controller = controller;
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
   setup.max_requests = max_requests;
   Interruptible stopping(source);
@@ -217,6 +233,10 @@ void register_sim(nb::module_& module) {
       .def("timing_ps", &timing_dict)
       .def("ranks", [](const Device& d) { return d.shape.channels * d.shape.ranks; })
       .def("check", &judge, nb::arg("commands"));
+  nb::class_<Controller>(module, "SimController")
+      .def(nb::new_(&make_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
+           nb::arg("scheduler"), nb::arg("row_hit_cap"), nb::arg("drain_from"), nb::arg("drain_to"),
+           nb::arg("mapping"));
   nb::class_<Plan>(module, "SimPlan")
       .def(nb::new_(&make_plan), nb::arg("rule"), nb::arg("near_by_default"), nb::arg("ranges"),
            nb::arg("objects"), nb::arg("near_weight"), nb::arg("far_weight"), nb::arg("near_bytes"),
@@ -242,9 +262,8 @@ void register_sim(nb::module_& module) {
       .def(nb::new_(&open_trace), nb::arg("path"), nb::arg("instruction_ps"), nb::arg("rules"))
       .def("facts", &trace_facts);
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
-             nb::arg("plan"), nb::arg("engine"), nb::arg("page_policy"), nb::arg("timeout_ns"),
-             nb::arg("issue"), nb::arg("window"), nb::arg("posted_writes"),
-             nb::arg("max_requests"));
+             nb::arg("controller"), nb::arg("plan"), nb::arg("engine"), nb::arg("issue"),
+             nb::arg("window"), nb::arg("posted_writes"), nb::arg("max_requests"));
 }
 
 } // namespace nearfar::bind

@@ -1,12 +1,14 @@
 // Chooses the next command of a channel.
 //
 // Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh, column,
-//                activate, precharge; then the oldest request.
+//                activate, precharge; then the oldest request. FCFS: the oldest request alone.
 // Posted writes  Writes are buffered until drain_from are queued, then drained until drain_to
 //                remain. When the direction changes, requests of the other queue whose rows were
 //                activated for them finish first, so no row is activated and closed without use.
 // Thread safety  one thread.
 #pragma once
+
+#include <utility>
 
 #include "sim/channel_candidate.hpp"
 #include "sim/channel_timing.hpp"
@@ -19,7 +21,8 @@ namespace nearfar::sim {
 class ChannelScheduler {
 public:
   explicit ChannelScheduler(const Controller& controller)
-      : drain_from_(controller.drain_from), drain_to_(controller.drain_to) {}
+      : scheduler_(controller.scheduler), drain_from_(controller.drain_from),
+        drain_to_(controller.drain_to) {}
 
   /// Capacity of the write queue, in requests.
   std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
@@ -35,10 +38,12 @@ public:
     const std::vector<ChannelRequest>& active = queues.of(draining_);
     if (active.empty()) return best;
     rows.begin();
-    for (const ChannelRequest& request : active)
-      rows.require(timing, request);
+    rows.find_capped(timing, active);
+    const auto [first, last] = eligible_of(active);
+    for (std::size_t i = first; i < last; ++i)
+      if (!rows.is_capped(active[i].place.bank, i)) rows.require(timing, active[i]);
     if (unfinished_) offer_unfinished(queues, timing, refreshes, rows, best);
-    for (std::size_t i = 0; i < active.size(); ++i)
+    for (std::size_t i = first; i < last; ++i)
       offer_request(active, i, timing, refreshes, rows, best);
     rows.offer_idle(timing, refreshes, best);
     refreshes.offer(timing, best);
@@ -46,6 +51,17 @@ public:
   }
 
 private:
+  /// The first and the end of the requests whose commands may be next.
+  std::pair<std::size_t, std::size_t> eligible_of(const std::vector<ChannelRequest>& active) const {
+    if (scheduler_ == Scheduler::fr_fcfs) return {0, active.size()};
+    const auto by_arrival = [](const ChannelRequest& a, const ChannelRequest& b) {
+      return a.arrival < b.arrival;
+    };
+    const auto oldest = std::min_element(active.begin(), active.end(), by_arrival);
+    const auto index = static_cast<std::size_t>(oldest - active.begin());
+    return {index, index + 1};
+  }
+
   void choose_queue(const RequestQueues& queues) {
     bool draining = draining_;
     const std::size_t posted = queues.posted().size();
@@ -89,7 +105,8 @@ private:
     const ChannelRequest& request = active[index];
     const ChannelTiming::Bank& bank = timing.bank(request.place.bank);
     if (bank.row == request.place.row) {
-      if (!unfinished_) offer_column(draining_, active, index, timing, refreshes, best);
+      if (!unfinished_ && !rows.is_capped(request.place.bank, index))
+        offer_column(draining_, active, index, timing, refreshes, best);
       return;
     }
     if (!rows.claim(request.place.bank)) return;
@@ -111,6 +128,7 @@ private:
     if (candidate.at < refreshes.due(bank.rank)) best.offer(candidate);
   }
 
+  Scheduler scheduler_;
   unsigned drain_from_;
   unsigned drain_to_;
   bool draining_ = false;

@@ -22,7 +22,8 @@ public:
     Time precharge_from = 0;
     Time last_used = 0;
     std::uint32_t rank = 0;
-    std::uint32_t group = 0; ///< counted over all ranks
+    std::uint32_t group = 0;   ///< counted over all ranks
+    std::uint32_t columns = 0; ///< column commands to the open row
     bool dirty = false;
   };
   struct Rank {
@@ -90,6 +91,7 @@ public:
     Rank& rank = ranks_[bank.rank];
     bank.row = row;
     bank.dirty = false;
+    bank.columns = 0;
     bank.column_from = at + timing_.tRCD;
     bank.precharge_from = at + timing_.tRAS;
     bank.last_used = at;
@@ -123,6 +125,7 @@ public:
     data_rank_ = bank.rank;
     data_write_ = request.write;
     bank.last_used = at;
+    ++bank.columns;
     if (!request.write) {
       bank.precharge_from = std::max(bank.precharge_from, at + timing_.tRTP);
       return end;

@@ -3,7 +3,7 @@
 // Thread safety  none: values.
 #pragma once
 
-#include "sim/device.hpp"
+#include "sim/address_mapping.hpp"
 
 namespace nearfar::sim {
 
@@ -11,11 +11,25 @@ namespace nearfar::sim {
 /// idle time.
 enum class PagePolicy : unsigned char { open, closed, timeout };
 
+/// Which of the waiting requests issues the next command: the one whose command becomes legal first
+/// (row hits, then the oldest, if several do), or the oldest alone.
+enum class Scheduler : unsigned char { fr_fcfs, fcfs };
+
+constexpr unsigned max_drain_from = 1024;
+
 struct Controller {
   PagePolicy page = PagePolicy::open;
   Time timeout = 100'000;   ///< of PagePolicy::timeout: idle time of a row until it is closed
   unsigned drain_from = 32; ///< posted writes waiting in a channel when they start to be written
   unsigned drain_to = 16;   ///< and how many are left when reads come first again
+  Scheduler scheduler = Scheduler::fr_fcfs;
+  unsigned row_hit_cap =
+      0; ///< column commands to an open row before an older request that requires
+         ///< another row of the bank goes first; 0: no limit
+  AddressMapping mapping = default_mapping;
 };
+
+/// Errors: bad_input that names settings that contradict each other.
+Status check(const Controller& controller);
 
 } // namespace nearfar::sim

@@ -228,8 +228,6 @@ Status check_queued(const Device& d) {
   return Done{};
 }
 
-unsigned bits(std::uint64_t count) { return static_cast<unsigned>(std::countr_zero(count)); }
-
 } // namespace
 
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures) {
@@ -257,11 +255,6 @@ Result<Device> make_device(const char* name, MemoryKind kind, const Figures& fig
     return sound.error();
   return d;
 }
-
-Decoder::Decoder(const Shape& shape)
-    : channels_(bits(shape.channels)), groups_(bits(shape.groups)),
-      columns_(bits(shape.row_bytes / line_bytes)), banks_(bits(shape.banks)),
-      ranks_(bits(shape.ranks)) {}
 
 Work& Work::operator+=(const Work& other) {
   reads += other.reads;

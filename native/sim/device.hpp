@@ -111,39 +111,6 @@ using Figures = std::vector<std::pair<std::string, double>>;
 /// Errors: bad_input that names the figure that is absent, unknown or contradicts another.
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 
-/// Where a line lies. From the lowest bit: channel, bank group, column, bank, rank, row, so that
-/// neighbours alternate between channels and groups, and a stream stays in its rows.
-struct Place {
-  std::uint32_t channel;
-  std::uint32_t rank;  ///< of the channel
-  std::uint32_t group; ///< of the rank
-  std::uint32_t bank;  ///< of the channel, all ranks and groups counted through
-  std::uint64_t row;
-};
-
-class Decoder {
-public:
-  explicit Decoder(const Shape& shape);
-
-  Place place(std::uint64_t line) const {
-    Place p;
-    p.channel = static_cast<std::uint32_t>(line & mask(channels_));
-    line >>= channels_;
-    p.group = static_cast<std::uint32_t>(line & mask(groups_));
-    line >>= groups_ + columns_;
-    const auto bank = static_cast<std::uint32_t>(line & mask(banks_));
-    line >>= banks_;
-    p.rank = static_cast<std::uint32_t>(line & mask(ranks_));
-    p.row = line >> ranks_;
-    p.bank = (((p.rank << groups_) | p.group) << banks_) | bank;
-    return p;
-  }
-
-private:
-  static std::uint64_t mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
-  unsigned channels_, groups_, columns_, banks_, ranks_;
-};
-
 /// What happened in one memory; energy and wear are computed from it.
 struct Work {
   std::uint64_t reads = 0;

@@ -68,21 +68,6 @@ TEST_CASE("timings in ns become whole clocks, upwards") {
   CHECK(device.timing.tREFI == 12'480'000);
 }
 
-TEST_CASE("lines alternate between channels and groups, and stay in a row") {
-  Shape shape{2, 2, 4, 4, 8192};
-  const Decoder decoder(shape);
-  CHECK(decoder.place(0).channel == 0);
-  CHECK(decoder.place(1).channel == 1);
-  CHECK(decoder.place(2).group == 1);
-  CHECK(decoder.place(8).group == 0);
-  const std::uint64_t stripe = 8192 / line_bytes * 8; // lines of a row in all groups and channels
-  CHECK(decoder.place(stripe - 1).row == 0);
-  CHECK(decoder.place(stripe - 1).bank % 4 == 0);
-  CHECK(decoder.place(stripe).bank % 4 == 1);
-  CHECK(decoder.place(stripe * 4).rank == 1);
-  CHECK(decoder.place(stripe * 8).row == 1);
-}
-
 TEST_CASE("energy is that of commands and of states") {
   const Device device = ddr4();
   Work work;

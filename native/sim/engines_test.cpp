@@ -32,21 +32,24 @@ constexpr std::uint64_t mib = 1 << 20;
 /// Requests as they are written down.
 class Listed : public RequestSource {
 public:
-  explicit Listed(std::vector<Request> requests) : requests_(std::move(requests)) {}
+  explicit Listed(std::vector<Request> requests, bool physical = false)
+      : requests_(std::move(requests)), physical_(physical) {}
   Result<std::size_t> fill(std::span<Request> out) override {
     const std::size_t count = std::min(out.size(), requests_.size() - next_);
     std::copy_n(requests_.begin() + static_cast<std::ptrdiff_t>(next_), count, out.begin());
     next_ += count;
     return count;
   }
+  bool physical() const override { return physical_; }
 
 private:
   std::vector<Request> requests_;
+  bool physical_;
   std::size_t next_ = 0;
 };
 
-Outcome run(const Setup& setup, std::vector<Request> requests) {
-  Listed source(std::move(requests));
+Outcome run(const Setup& setup, std::vector<Request> requests, bool physical = false) {
+  Listed source(std::move(requests), physical);
   Result<Outcome> outcome = simulate(source, setup);
   REQUIRE_MESSAGE(outcome, outcome.error().what);
   return std::move(*outcome);
@@ -131,6 +134,65 @@ TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores
             CAPTURE(posted);
             CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
           }
+}
+
+TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain and mapping") {
+  for (const Scheduler scheduler : {Scheduler::fr_fcfs, Scheduler::fcfs})
+    for (const unsigned cap : {0u, 1u, 4u})
+      for (const unsigned drain_from : {1u, 64u})
+        for (const char* mapping : {"rorabacobgch", "rochrababgco"})
+          for (const Pattern pattern : {Pattern::sequential, Pattern::random}) {
+            if (scheduler == Scheduler::fcfs && cap) continue;
+            Setup setup = all_far(ddr4(), Engine::exact);
+            setup.far_controller.scheduler = scheduler;
+            setup.far_controller.row_hit_cap = cap;
+            setup.far_controller.drain_from = drain_from;
+            setup.far_controller.drain_to = 0;
+            setup.far_controller.mapping = *parse_mapping(mapping);
+            std::vector<Command> commands;
+            setup.commands[0] = &commands;
+            const Outcome o = run(setup, {pattern, 5000, mib, 0.4, 1000, 7});
+            CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 5000);
+            CAPTURE(cap);
+            CAPTURE(drain_from);
+            CAPTURE(mapping);
+            const std::vector<Violation> found = check_timing(setup.far, commands);
+            CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
+          }
+}
+
+TEST_CASE(
+    "which request goes first: FR-FCFS takes row hits, FCFS the oldest, a cap ends the hits") {
+  // One bank: row 0 is requested eight times, and row 1 once after the first two.
+  const Device device = unrefreshed();
+  const auto row_bytes = std::uint64_t{device.shape.row_bytes} * device.shape.groups;
+  const std::uint64_t next_row = row_bytes * device.shape.banks * device.shape.ranks;
+  std::vector<Request> requests(9);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    requests[i].address = i == 2 ? next_row : i * line_bytes * device.shape.groups;
+  const auto rows = [&](Scheduler scheduler, unsigned cap) {
+    Setup setup = all_far(device, Engine::exact);
+    setup.far_controller.scheduler = scheduler;
+    setup.far_controller.row_hit_cap = cap;
+    std::vector<Command> commands;
+    setup.commands[0] = &commands;
+    run(setup, requests, true);
+    std::vector<std::uint64_t> read;
+    for (const Command& command : commands)
+      if (command.act == Act::read) read.push_back(command.row);
+    return read;
+  };
+  using Rows = std::vector<std::uint64_t>;
+  CHECK(rows(Scheduler::fr_fcfs, 0) == Rows{0, 0, 0, 0, 0, 0, 0, 0, 1});
+  CHECK(rows(Scheduler::fr_fcfs, 5) == Rows{0, 0, 0, 0, 0, 1, 0, 0, 0});
+  CHECK(rows(Scheduler::fcfs, 0) == Rows{0, 0, 1, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("the fast engine refuses what it does not model") {
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.far_controller.scheduler = Scheduler::fcfs;
+  SyntheticSource source({Pattern::random, 10, mib, 0, 0, 1});
+  CHECK(!simulate(source, setup));
 }
 
 TEST_CASE("the exact engine refreshes on time under load, and is found out where it does not") {

@@ -14,7 +14,7 @@ public:
 
   static Result<ExactMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands) {
-    ExactMemory memory(device);
+    ExactMemory memory(device, controller);
     if (device.kind == MemoryKind::queued) {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
       if (!queued) return queued.error();
@@ -75,7 +75,8 @@ public:
   }
 
 private:
-  explicit ExactMemory(const Device& device) : decoder_(device.shape) {}
+  ExactMemory(const Device& device, const Controller& controller)
+      : decoder_(device.shape, controller.mapping) {}
 
   Decoder decoder_;
   std::vector<ExactChannel> channels_;

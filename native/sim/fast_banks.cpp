@@ -7,7 +7,7 @@
 namespace nearfar::sim {
 
 FastBanks::FastBanks(const Device& device, const Controller& controller)
-    : timing_(device.timing), controller_(controller), decoder_(device.shape) {
+    : timing_(device.timing), controller_(controller), decoder_(device.shape, controller.mapping) {
   for (std::uint64_t c = 0; c < device.shape.channels; ++c) {
     Channel& channel = channels_.emplace_back(timing_);
     for (std::uint64_t r = 0; r < device.shape.ranks; ++r)

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "sim/device.hpp"
+#include "sim/address_mapping.hpp"
 
 namespace nearfar::sim {
 

@@ -1,10 +1,13 @@
 // Which rows of a channel stay open.
 //
 // A row that a waiting request requires is not closed. The page policy decides about the others.
+// With a cap on row hits, a row that reached it is kept only for requests older than the oldest that
+// requires another row of the bank.
 // Thread safety  one thread.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "sim/channel_candidate.hpp"
@@ -17,10 +20,29 @@ namespace nearfar::sim {
 class RowPolicy {
 public:
   RowPolicy(const Controller& controller, std::size_t banks)
-      : page_(controller.page), timeout_(controller.timeout), uses_(banks) {}
+      : page_(controller.page), timeout_(controller.timeout), row_hit_cap_(controller.row_hit_cap),
+        uses_(banks) {}
 
-  /// Starts a decision: no row is required, no bank is claimed.
+  /// Starts a decision: no row is required or capped, no bank is claimed.
   void begin() { ++decision_; }
+
+  /// Records for each bank whose open row has reached the cap which request of the queue is the
+  /// oldest that waits for another row.
+  void find_capped(const ChannelTiming& timing, std::span<const ChannelRequest> queue) {
+    if (!row_hit_cap_) return;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const ChannelTiming::Bank& bank = timing.bank(queue[i].place.bank);
+      RowUse& use = uses_[queue[i].place.bank];
+      if (bank.row == queue[i].place.row || bank.columns < row_hit_cap_ || use.capped == decision_)
+        continue;
+      use.capped = decision_;
+      use.capped_from = i;
+    }
+  }
+  /// Whether queue[index] has to let an older request for another row go first.
+  bool is_capped(std::uint32_t bank, std::size_t index) const {
+    return uses_[bank].capped == decision_ && index > uses_[bank].capped_from;
+  }
 
   /// Records that a queued request needs the open row of its bank. Does nothing if another row is
   /// open.
@@ -75,11 +97,14 @@ private:
   struct RowUse {
     std::uint64_t required = 0;
     std::uint64_t claimed = 0;
-    Time required_from = 0; ///< arrival of the first request
+    std::uint64_t capped = 0;
+    Time required_from = 0;      ///< arrival of the first request
+    std::size_t capped_from = 0; ///< index of the first request for another row
   };
 
   PagePolicy page_;
   Time timeout_;
+  unsigned row_hit_cap_;
   std::vector<RowUse> uses_; ///< by bank
   std::uint64_t decision_ = 0;
 };

@@ -893,6 +893,18 @@ class SimPlan:
 
 class SimSource: ...
 
+class SimController:
+    def __init__(
+        self,
+        page_policy: str,
+        timeout_ns: float,
+        scheduler: str,
+        row_hit_cap: int,
+        drain_from: int,
+        drain_to: int,
+        mapping: str,
+    ) -> None: ...
+
 class SyntheticSource(SimSource):
     def __init__(
         self,
@@ -927,10 +939,9 @@ def simulate(
     source: SimSource,
     near: SimDevice,
     far: SimDevice,
+    controller: SimController,
     plan: SimPlan,
     engine: str,
-    page_policy: str,
-    timeout_ns: float,
     issue: str,
     window: int,
     posted_writes: bool,

@@ -13,6 +13,7 @@ from nearfar.records.choices import (
     CoreModel,
     EngineChoice,
     PagePolicy,
+    Scheduler,
     StreamPattern,
     WritePolicy,
 )
@@ -69,6 +70,31 @@ Pages = Annotated[
     PagePolicy | None,
     typer.Option("--page-policy", help="Open rows (default: open; closed with --counts)."),
 ]
+Schedule = Annotated[
+    Scheduler,
+    typer.Option("--scheduler", help="Request that goes first: the first ready, or the oldest."),
+]
+RowHitCap = Annotated[
+    int | None,
+    flags.count(
+        "--row-hit-cap",
+        help="Accesses to an open row before an older request for another row (default: no limit).",
+    ),
+]
+WriteDrain = Annotated[
+    str,
+    flags.text(
+        "--write-drain",
+        "FROM:TO",
+        "Posted writes waiting when they are written, and when reads go first again.",
+    ),
+]
+Mapping = Annotated[
+    str,
+    flags.text(
+        "--mapping", "FIELDS", "Address fields from the highest bits: ro, then ra, ba, bg, co, ch."
+    ),
+]
 Writes = Annotated[
     WritePolicy | None,
     typer.Option(
@@ -122,7 +148,8 @@ Out = Annotated[
 _PANELS = {
     "Source: one of these, or a trace": "counts pattern curve experiment",
     "Memories, and what lies where": "near far placement place near_size",
-    "Engine and core": "engine core window page_policy write_policy instruction_ns",
+    "Engine and core": "engine core window write_policy instruction_ns",
+    "Memory controller": "page_policy scheduler row_hit_cap write_drain mapping",
     "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
     "Output": "out json quiet",
 }
@@ -145,6 +172,10 @@ def sim(
     core: Core = "window",
     window: Window = None,
     page_policy: Pages = None,
+    scheduler: Schedule = "fr-fcfs",
+    row_hit_cap: RowHitCap = None,
+    write_drain: WriteDrain = "32:16",
+    mapping: Mapping = "rorabacobgch",
     write_policy: Writes = None,
     instruction_ns: InstructionNs = 0.37,
     requests: Requests = None,

@@ -66,6 +66,8 @@ DropCause = Literal["page faults", "steal", "pushed aside", "unexplained"]
 
 #: What happens to an open row.
 PagePolicy = Literal["open", "closed", "timeout"]
+#: Which of the waiting requests goes first: the first ready one, or the oldest.
+Scheduler = Literal["fr-fcfs", "fcfs"]
 #: Whether a write blocks the program.
 WritePolicy = Literal["blocking", "posted"]
 #: The fast engine times each request once, the exact one simulates every command.

@@ -107,9 +107,9 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         llc_load_misses llc_loads llc_store_misses llc_stores looks major_faults minor_faults
         memory_node most_line_writes most_page_writes moved_pages n near_reads near_threads
         near_writes operations outliers page_faults pages_written pairs pid planned queue_depth
-        reads records refreshes region_count repeat requests rows rule runs samples
+        reads records refreshes region_count repeat requests row_hit_cap rows rule runs samples
         schema_version seed series set_aside site size_entries stalls steps sweeps threads
-        traffic_cpus value window writes
+        traffic_cpus value window write_drain writes
         writes_between""",
     ),
     (

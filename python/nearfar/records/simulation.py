@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
+from nearfar.records.choices import CoreModel, EngineName, PagePolicy, Scheduler, WritePolicy
 from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
 
 
@@ -106,6 +106,19 @@ class Difference(Shaped):
     exact_requests_per_s: Amount
 
 
+class ControllerSettings(Shaped):
+    """How the memory controllers schedule requests and map addresses."""
+
+    scheduler: Scheduler
+    row_hit_cap: Count | None = Field(
+        None, description="accesses to an open row before an older request for another row"
+    )
+    write_drain: tuple[Count, Count] = Field(
+        description="posted writes waiting when they start to be written, and when reads resume"
+    )
+    address_mapping: str = Field(description="address fields from the highest bits to the lowest")
+
+
 class Simulation(Answer):
     """A trace or a synthetic stream on two memories."""
 
@@ -113,6 +126,7 @@ class Simulation(Answer):
     engine: EngineName
     placement: str
     page_policy: PagePolicy
+    controller: ControllerSettings | None = Field(None, description="absent before version 0.2")
     write_policy: WritePolicy
     core: CoreModel
     window: Count
@@ -144,6 +158,7 @@ class LoadCurve(Answer):
     pattern: str
     read_share: Amount
     page_policy: PagePolicy
+    controller: ControllerSettings | None = Field(None, description="absent before version 0.2")
     requests: Count = Field(description="a point")
     latency_ns: Amount = Field(description="mean, at the lowest load")
     bandwidth_bytes_per_s: Amount = Field(description="the most that went")

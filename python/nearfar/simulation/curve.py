@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from nearfar.records.shape import Origin, Provenance
 from nearfar.records.simulation import CurvePoint, LoadCurve
 from nearfar.simulation.placements import Placement
-from nearfar.simulation.run import Options, run
+from nearfar.simulation.run import Options, run, settings
 
 if TYPE_CHECKING:
-    from nearfar.records.choices import EngineName, PagePolicy
+    from nearfar.records.choices import EngineName
+    from nearfar.simulation.controller import Controller
     from nearfar.simulation.devices import Device
 
 _PS = 1e-12
@@ -25,7 +26,7 @@ def load_curve(
     device: Device,
     *,
     engine: EngineName,
-    page_policy: PagePolicy,
+    controller: Controller,
     write_share: float,
     requests: int,
     seed: int,
@@ -33,7 +34,7 @@ def load_curve(
     """Simulate single requests at rates up to the device's bandwidth, with at most 64 in flight."""
     from nearfar import _native
 
-    options = Options(page_policy=page_policy, core="window", window=64)
+    options = Options(controller=controller, core="window", window=64)
     place = Placement("all-far")
 
     def point(gap_ns: float) -> CurvePoint:
@@ -56,7 +57,8 @@ def load_curve(
         engine=engine,
         pattern=_PATTERN,
         read_share=1 - write_share,
-        page_policy=page_policy,
+        page_policy=controller.page_policy,
+        controller=settings(controller),
         requests=requests,
         points=points,
         latency_ns=points[0].latency_ns,

@@ -19,9 +19,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.profiles import load_profile
-from nearfar.records.choices import CoreModel, ExperimentLevel, PagePolicy, ProgramName, WritePolicy
+from nearfar.records.choices import (
+    CoreModel,
+    ExperimentLevel,
+    PagePolicy,
+    ProgramName,
+    Scheduler,
+    WritePolicy,
+)
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
 from nearfar.records.shape import Origin, Provenance, claimed
+from nearfar.simulation.controller import DEFAULT_MAPPING, Controller
 from nearfar.simulation.counts import Counts
 from nearfar.simulation.counts import simulate as simulate_counts
 from nearfar.simulation.devices import Device
@@ -79,11 +87,25 @@ class Experiment(_Strict):
     after: list[Literal["l1", "l2"]] = Field(min_length=1)
     write_policies: list[Literal["blocking", "posted"]] = Field(min_length=1)
     page_policy: PagePolicy
+    scheduler: Scheduler = "fr-fcfs"
+    row_hit_cap: int | None = Field(None, ge=1)
+    write_drain: tuple[int, int] = (32, 16)
+    mapping: str = DEFAULT_MAPPING
     core: CoreModel
     instruction_ns: float = Field(ge=0)
     seed: int = Field(ge=0)
     programs: list[ExperimentProgram] = Field(min_length=1)
     counts: PublishedCounts
+
+    def controller(self) -> Controller:
+        """Settings of both memories' controllers."""
+        return Controller(
+            page_policy=self.page_policy,
+            scheduler=self.scheduler,
+            row_hit_cap=self.row_hit_cap,
+            write_drain=self.write_drain,
+            mapping=self.mapping,
+        )
 
 
 def load_experiment(name_or_path: str) -> Experiment:
@@ -246,7 +268,7 @@ def _program(experiment: Experiment, entry: ExperimentProgram, n: int) -> Iterat
                 device = Device.of(load_profile(far))
                 for writes in experiment.write_policies:
                     options = Options(
-                        page_policy=experiment.page_policy,
+                        controller=experiment.controller(),
                         write_policy=writes,
                         core=experiment.core,
                     )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nearfar.records.shape import Origin, Provenance
 from nearfar.records.simulation import (
+    ControllerSettings,
     Difference,
     EnergyParts,
     SimulatedTier,
     SimulatedTiers,
     Simulation,
 )
+from nearfar.simulation.controller import Controller
 
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome, SimSource, SimTier
-    from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
+    from nearfar.records.choices import CoreModel, EngineName, WritePolicy
     from nearfar.simulation.devices import Device
     from nearfar.simulation.placements import Placement
 
@@ -37,8 +39,7 @@ _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-W
 class Options:
     """Settings of the processor and the memory controllers."""
 
-    page_policy: PagePolicy = "open"
-    timeout_ns: float = 100.0
+    controller: Controller = field(default_factory=Controller)
     write_policy: WritePolicy = "posted"
     core: CoreModel = "window"
     window: int = WINDOW
@@ -66,10 +67,9 @@ def run(
         source,
         near.native,
         far.native,
+        options.controller.native(),
         plan,
         engine,
-        options.page_policy,
-        options.timeout_ns,
         options.core.replace("-", "_"),
         options.window,
         options.write_policy == "posted",
@@ -99,7 +99,8 @@ def simulate(
         source=name,
         engine=engine,
         placement=placement.name,
-        page_policy=options.page_policy,
+        page_policy=options.controller.page_policy,
+        controller=settings(options.controller),
         write_policy=options.write_policy,
         core=options.core,
         window=options.window,
@@ -114,6 +115,16 @@ def simulate(
         tiers=tiers,
         limits=_limits(near, far),
         provenance=_provenance(has_energy=energy is not None),
+    )
+
+
+def settings(controller: Controller) -> ControllerSettings:
+    """The settings as records hold them."""
+    return ControllerSettings(
+        scheduler=controller.scheduler,
+        row_hit_cap=controller.row_hit_cap,
+        write_drain=controller.write_drain,
+        address_mapping=controller.mapping,
     )
 
 

@@ -7,23 +7,28 @@ from collections.abc import Mapping
 from nearfar.errors import BadInputError
 
 _DEVICES = frozenset({"near", "far"})
-_STREAM = _DEVICES | {
-    "placement",
-    "place",
-    "near_size",
-    "engine",
-    "core",
-    "window",
-    "page_policy",
-    "write_policy",
-}
+#: Settings of the memory controllers.
+CONTROLLER = frozenset({"page_policy", "scheduler", "row_hit_cap", "write_drain", "mapping"})
+_STREAM = (
+    _DEVICES
+    | {
+        "placement",
+        "place",
+        "near_size",
+        "engine",
+        "core",
+        "window",
+        "write_policy",
+    }
+    | CONTROLLER
+)
 _ALWAYS = frozenset({"json", "csv", "quiet", "out"})
 #: By the parameter that selects a source: its name for users, and the flags that affect it.
 _SOURCES = {
     "trace": ("a trace", _STREAM | {"instruction_ns"}),
     "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
     "pattern": ("--pattern", _STREAM | {"requests", "size", "write_share", "seed"}),
-    "curve": ("--curve", {"far", "engine", "page_policy", "requests", "write_share", "seed"}),
+    "curve": ("--curve", {"far", "engine", "requests", "write_share", "seed"} | CONTROLLER),
     "experiment": ("--experiment", set()),
 }
 

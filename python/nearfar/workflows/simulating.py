@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
+from nearfar.simulation.controller import DEFAULT_MAPPING, Controller, parse_write_drain
 from nearfar.simulation.devices import Device
-from nearfar.workflows.sim_flags import refuse_ignored
+from nearfar.workflows.sim_flags import CONTROLLER, refuse_ignored
 
 if TYPE_CHECKING:
     from nearfar._native import SimSource
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         EngineChoice,
         EngineName,
         PagePolicy,
+        Scheduler,
         StreamPattern,
         WritePolicy,
     )
@@ -58,6 +60,10 @@ class SimRequest:
     core: CoreModel = "window"
     window: int | None = None
     page_policy: PagePolicy | None = None
+    scheduler: Scheduler = "fr-fcfs"
+    row_hit_cap: int | None = None
+    write_drain: str = "32:16"
+    mapping: str = DEFAULT_MAPPING
     write_policy: WritePolicy | None = None
     instruction_ns: float = 0.37
     requests: int | None = None
@@ -184,10 +190,20 @@ def _curve(request: SimRequest) -> LoadCurve:
     return load_curve(
         far,
         engine=_engine(request.engine),
-        page_policy=request.page_policy or "open",
+        controller=_controller(request),
         write_share=_share(request.write_share),
         requests=request.requests or _POINT_REQUESTS,
         seed=request.seed,
+    )
+
+
+def _controller(request: SimRequest) -> Controller:
+    return Controller(
+        page_policy=request.page_policy or "open",
+        scheduler=request.scheduler,
+        row_hit_cap=request.row_hit_cap,
+        write_drain=parse_write_drain(request.write_drain),
+        mapping=request.mapping,
     )
 
 
@@ -212,7 +228,7 @@ def _stream(request: SimRequest) -> Simulation:
     _check_rows(request, near, far)
     measured = max(near.parallelism or 0, far.parallelism or 0)
     options = running.Options(
-        page_policy=request.page_policy or "open",
+        controller=_controller(request),
         write_policy=request.write_policy or "posted",
         core=request.core,
         window=request.window or measured or running.WINDOW,
@@ -247,10 +263,12 @@ def _check_core_and_objects(request: SimRequest, place: Placement) -> None:
 
 
 def _check_rows(request: SimRequest, *devices: Device) -> None:
-    if request.page_policy and not any(device.has_rows for device in devices):
-        names = " and ".join(dict.fromkeys(device.name for device in devices))
+    if any(device.has_rows for device in devices):
+        return
+    names = " and ".join(dict.fromkeys(device.name for device in devices))
+    for flag in (flag for name, flag in request.given().items() if name in CONTROLLER):
         raise BadInputError(
-            f"--page-policy {request.page_policy}: no rows are known of {names}",
+            f"{flag} has no effect: no rows are known of {names}",
             "leave it out, or name a device of commands, such as ddr4-3200",
         )
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from nearfar.records.shape import Origin
 from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation, TierWork
+from nearfar.report.simulation_words import controller_words
 from nearfar.report.terminal.layout import block, columns
 from nearfar.report.wording import format_quantity
 from nearfar.units import format_energy, format_time
@@ -91,7 +92,7 @@ def simulation(result: Simulation) -> RenderableType:
     totals += _difference(result)
     finding = (
         f"{result.source}: {result.requests:,} requests, {result.placement}; {result.engine} "
-        f"engine, rows {result.page_policy}, writes {result.write_policy}, core {result.core}"
+        f"engine, {controller_words(result)}, writes {result.write_policy}, core {result.core}"
         + (f" of {result.window}." if result.core == "window" else ".")
     )
     tables = Group(

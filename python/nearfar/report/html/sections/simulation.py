@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearfar.records.shape import Origin, Shaped
 from nearfar.records.simulation import CountsSimulation, Simulation
 from nearfar.report.html.section import Cell, Context, Section, Table
+from nearfar.report.simulation_words import controller_words
 from nearfar.report.wording import format_quantity
 
 #: Position on the page.
@@ -53,7 +54,7 @@ def _finding(result: Simulation) -> str:
         f"{result.source}: {result.requests:,} requests, {result.placement}; "
         f"{format_quantity('time_s', result.time_s)} at "
         f"{format_quantity('bandwidth_bytes_per_s', result.bandwidth_bytes_per_s)} (simulated). "
-        f"Engine {result.engine}, rows {result.page_policy}, writes {result.write_policy}, core "
+        f"Engine {result.engine}, {controller_words(result)}, writes {result.write_policy}, core "
         f"{result.core}."
     )
 

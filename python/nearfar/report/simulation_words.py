@@ -1,0 +1,25 @@
+"""Words about simulations that the terminal and the report share."""
+
+from __future__ import annotations
+
+from nearfar.records.simulation import ControllerSettings, Simulation
+
+_DEFAULTS = ControllerSettings(
+    scheduler="fr-fcfs", row_hit_cap=None, write_drain=(32, 16), address_mapping="rorabacobgch"
+)
+
+
+def controller_words(result: Simulation) -> str:
+    """Return the page policy, and the settings of the controllers that are not the defaults."""
+    words = [f"rows {result.page_policy}"]
+    if (settings := result.controller) is None:
+        return words[0]
+    if settings.scheduler != _DEFAULTS.scheduler:
+        words.append(f"scheduler {settings.scheduler.upper()}")
+    if settings.row_hit_cap:
+        words.append(f"at most {settings.row_hit_cap} row hits before an older request")
+    if settings.write_drain != _DEFAULTS.write_drain:
+        words.append("writes drained from {} to {}".format(*settings.write_drain))
+    if settings.address_mapping != _DEFAULTS.address_mapping:
+        words.append(f"addresses {settings.address_mapping}")
+    return ", ".join(words)

@@ -1,0 +1,54 @@
+"""Settings of the memory controllers: rows, scheduling, posted writes, address mapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+
+if TYPE_CHECKING:
+    from nearfar._native import SimController
+    from nearfar.records.choices import PagePolicy, Scheduler
+
+#: Neighboring lines alternate between channels and bank groups, and a stream stays in its rows.
+DEFAULT_MAPPING = "rorabacobgch"
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Settings of both memories' controllers; devices without known commands ignore them.
+
+    ``write_drain``: posted writes that wait in a channel when they start to be written, and when
+    reads go first again. ``row_hit_cap``: accesses to an open row before an older request for
+    another row of the bank goes first; None: no limit. ``mapping``: address fields from the
+    highest bits to the lowest, as DRAMsim3 writes them.
+    """
+
+    page_policy: PagePolicy = "open"
+    timeout_ns: float = 100.0
+    scheduler: Scheduler = "fr-fcfs"
+    row_hit_cap: int | None = None
+    write_drain: tuple[int, int] = (32, 16)
+    mapping: str = DEFAULT_MAPPING
+
+    def native(self) -> SimController:
+        """The settings for the engines. Raises NativeError that names a contradiction."""
+        from nearfar import _native
+
+        return _native.SimController(
+            self.page_policy,
+            self.timeout_ns,
+            self.scheduler,
+            self.row_hit_cap or 0,
+            *self.write_drain,
+            self.mapping,
+        )
+
+
+def parse_write_drain(text: str) -> tuple[int, int]:
+    """Two counts from ``FROM:TO``. Raises BadInputError."""
+    start, _, stop = text.partition(":")
+    if not (start.isdecimal() and stop.isdecimal() and len(text) < 10):
+        raise BadInputError(f"invalid --write-drain {text}", "give two counts, such as 32:16")
+    return int(start), int(stop)
