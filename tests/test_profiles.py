@@ -20,7 +20,8 @@ DEVICES = {
     "ucy-optane", "optane-100", "optane-100-lens", "optane-200", "oslo-nvdimm", "pcm-snu-ns",
     "pcm-snu-cycles", "pcm-lee", "dram-snu", "cxl-asic", "cxl-fpga", "ddr4", "ddr5", "ddr5-remote",
     "hbm", "ssd-nvme", "ssd-pm983", "ssd-s4600", "ssd-optane", "optane-200-4x128",
-    "ddr3-1333", "ddr4-3200", "ddr5-3200", "cxl-ddr5",
+    "ddr3-1333", "ddr4-3200", "ddr5-3200", "cxl-ddr5", "ddr5-4800-same-bank", "lpddr5-6400",
+    "hbm2-2000", "hbm3-6400", "gddr6-12000",
 }  # fmt: skip
 HOSTS = {"xeon-5218r", "xeon-6130", "xeon-5317", "snu-2014"}
 

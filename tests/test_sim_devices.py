@@ -39,6 +39,8 @@ class Sheet:
     tREFI: int = 0
     tFAW: int = 0
     tRRDpre: int = 0
+    t32AW: int = 0
+    tRCDWR: int | None = None
     tRPclean: int | None = None
     tCCDL: int | None = None
     tRRDL: int | None = None
@@ -66,6 +68,21 @@ SHEETS = {
     "pcm-snu-cycles": replace(_SNU_PCM, tRCD=37, tRP=100, tRAS=37, tRRD=3, tRRDpre=18),
     "pcm-lee": Sheet(2500, tRCD=22, tRP=60, tRAS=22, CL=5, CWL=4, burst=4, tCCD=4, tRRD=2, tWTR=3,
                      tWR=6, tRTP=3, tRRDpre=11, tRPclean=1),
+    "hbm2-2000": Sheet(1000, tRCD=14, tRP=14, tRAS=34, CL=14, CWL=4, burst=2, tCCD=2, tRRD=4,
+                       tWTR=6, tWR=16, tRTP=6, tRTRS=2, tRFC=260, tREFI=3900, tFAW=30, tCCDL=2,
+                       tRRDL=6, tWTRL=8, groups=4),
+    "hbm3-6400": Sheet(625, tRCD=31, tRCDWR=15, tRP=26, tRAS=45, CL=20, CWL=10, burst=4, tCCD=4,
+                       tRRD=4, tWTR=7, tWR=33, tRTP=13, tRTRS=6, tRFC=320, tREFI=6240, tFAW=24,
+                       tCCDL=8, tRRDL=5, tWTRL=10, groups=4),
+    "gddr6-12000": Sheet(660, tRCD=24, tRCDWR=20, tRP=24, tRAS=54, CL=24, CWL=16, burst=1, tCCD=3,
+                         tRRD=9, tWTR=7, tWR=16, tRTP=3, tRTRS=1, tRFC=126, tREFI=11862, tFAW=32,
+                         t32AW=420),
+    "lpddr5-6400": Sheet(1250, tRCD=15, tRP=15, tRAS=34, CL=17, CWL=9, burst=2, tCCD=2, tRRD=4,
+                         tWTR=5, tWR=28, tRTP=8, tRTRS=2, tRFC=112, tREFI=3125, tFAW=16, tCCDL=4,
+                         tRRDL=4, tWTRL=12, groups=4),
+    "ddr5-4800-same-bank": Sheet(416, tRCD=34, tRP=34, tRAS=77, CL=34, CWL=32, burst=8, tCCD=8,
+                                 tRRD=8, tWTR=6, tWR=72, tRTP=18, tRTRS=2, tRFC=313, tREFI=4688,
+                                 tFAW=48, tCCDL=12, tRRDL=12, tWTRL=24, groups=8),
 }  # fmt: skip
 
 
@@ -74,17 +91,26 @@ def at(clock: int, act: str, bank: int = 0, group: int = 0) -> Command:
     return (clock, act, 0, group, bank, 0)
 
 
+def recovered(s: Sheet) -> int:
+    """A clock at which nothing binds that happened to a row since clock 0; no refresh is due."""
+    return s.tRAS + s.CWL + s.burst + s.tWR + 10
+
+
 Case = tuple[list[Command], int, Command]
 
 
 def of_one_bank(s: Sheet) -> dict[str, Case]:
     """Rules: what goes before, the first legal clock, the command that waits."""
-    opened, far = at(0, "activate"), 2_000
+    opened, far = at(0, "activate"), recovered(s)
     read_at, write_end = s.tRAS, s.tRAS + s.CWL + s.burst
     clean = s.tRP if s.tRPclean is None else s.tRPclean
     return {
         "tRCD": ([opened], s.tRCD, at(0, "read")),
-        "tRCD of a write": ([opened], s.tRCD, at(0, "write")),
+        "tRCDWR": (
+            [opened],
+            s.tRCD if s.tRCDWR is None else s.tRCDWR,
+            at(0, "write"),
+        ),
         "tRAS": ([opened], s.tRAS, at(0, "precharge")),
         "tRTP": ([opened, at(read_at, "read")], read_at + s.tRTP, at(0, "precharge")),
         "tWR": ([opened, at(read_at, "write")], write_end + s.tWR, at(0, "precharge")),
@@ -104,7 +130,7 @@ def of_one_bank(s: Sheet) -> dict[str, Case]:
 
 def of_two_banks(s: Sheet) -> dict[str, Case]:
     """Likewise; the other bank lies in the same group, or (of devices with groups) in another."""
-    opened, far, wrote = at(0, "activate"), 2_000, s.CWL + s.burst
+    opened, far, wrote = at(0, "activate"), recovered(s), s.CWL + s.burst
     near_by = [opened, at(s.tRRD if s.tRRDL is None else s.tRRDL, "activate", 1)]
     cases: dict[str, Case] = {
         "tRRDL": ([opened], near_by[1][0], at(0, "activate", 1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 import subprocess
@@ -16,6 +17,7 @@ from tracing import stats
 FORMS = {
     "ramulator": "LD 0x1000\nST 0x2040\nLD 0x1040\n",
     "dramsim3": "0x1000 READ 1\n0x2040 WRITE 2\n0x1040 READ 5\n",
+    "dramsys": "1: (64) read 0x1000\n2: (64) write 0x2040\n5: (64) read 0x1040\n",
 }
 
 
@@ -57,6 +59,34 @@ def test_other_simulators_traces_go_in_and_out(
     assert done.returncode == 3, done
     assert "File too large" in done.stderr
     assert not (tmp_path / "full").exists()
+
+
+def test_dramsys_lines_with_data_and_other_lengths(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("# c\n0:\twrite 0x0 0x00ff\n7:\t(128)\tread 0x80\n")
+    assert run_nearfar("trace", "import", "theirs", "--from", "dramsys", "-o", "T").code == 0
+    found = stats(run_nearfar, tmp_path / "T")
+    assert (found["loads"], found["stores"]) == (2, 1)
+    for wrong in ("0 read 0x0", "0: (0) read 0x0", "0: (64 read 0x0", "0: load 0x0", "0: read x"):
+        (tmp_path / "theirs").write_text(f"0: read 0x0\n{wrong}\n")
+        done = run_nearfar("trace", "import", "theirs", "--from", "dramsys", "-o", "U")
+        done.assert_refused(2, "line 2")
+
+
+@pytest.mark.parametrize(("form", "hits"), [("dramsim3", 0.0), ("champsim", 0.99)])
+def test_addresses_of_memory_traces_are_kept(
+    form: str, hits: float, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    addresses = [(i % 2) << 33 | 1 << 50 for i in range(400)]  # one bank, two rows
+    if form == "dramsim3":
+        text = "".join(f"0x{a:x} READ {i * 1000}\n" for i, a in enumerate(addresses))
+        (tmp_path / "theirs").write_text(text)
+    else:
+        loads = (struct.pack("<QBB6x6Q", 1, 0, 0, 0, 0, a, 0, 0, 0) for a in addresses)
+        (tmp_path / "theirs").write_bytes(b"".join(loads))
+    assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
+    simulate = ("sim", "T", "--far", "ddr4-3200", "--core", "blocking", "--json", "-", "--quiet")
+    found = json.loads(run_nearfar(*simulate).stdout)
+    assert found["tiers"]["far"]["row_hit_share"] == pytest.approx(hits, abs=0.02)
 
 
 def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ namespace {
 
 using namespace nearfar::trace;
 
-constexpr std::string_view form_names[] = {"ramulator", "dramsim3", "champsim"};
+constexpr std::string_view form_names[] = {"ramulator", "dramsim3", "dramsys", "champsim"};
 constexpr const char* kind_names[kinds] = {"load", "store", "prefetch", "write_back", "nt_store"};
 constexpr const char* site_names[site_kinds] = {"unknown", "heap",    "stack",
                                                 "statics", "mapping", "code"};

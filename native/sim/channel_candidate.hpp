@@ -16,7 +16,7 @@ struct ChannelCandidate {
   Priority priority = Priority::refresh;
   Act act = Act::activate;
   bool posted = false;    ///< the request is one of the posted writes
-  std::uint32_t bank = 0; ///< of the channel; of a refresh, the rank
+  std::uint32_t bank = 0; ///< of the channel; of a refresh, one of those that it refreshes
   std::size_t index = 0;  ///< of the request in its queue
 
   /// Takes the place of this candidate if it can be issued earlier, or has the higher priority.

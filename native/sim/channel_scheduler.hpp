@@ -95,8 +95,9 @@ private:
     candidate.posted = posted;
     candidate.bank = request.place.bank;
     candidate.index = index;
-    candidate.at = std::max({timing.column_time(request), request.arrival, timing.command_from()});
-    if (candidate.at < refreshes.due(timing.bank(candidate.bank).rank)) best.offer(candidate);
+    candidate.at =
+        std::max({timing.column_time(request), request.arrival, timing.column_command_from()});
+    if (candidate.at < refreshes.due(candidate.bank)) best.offer(candidate);
   }
 
   void offer_request(const std::vector<ChannelRequest>& active, std::size_t index,
@@ -123,9 +124,9 @@ private:
       candidate.priority = Priority::precharge;
       candidate.at = timing.precharge_time(bank);
     }
-    candidate.at = std::max({candidate.at, request.arrival, timing.command_from()});
+    candidate.at = std::max({candidate.at, request.arrival, timing.row_command_from()});
     if (candidate.act == Act::precharge && rows.is_required(candidate.bank, candidate.at)) return;
-    if (candidate.at < refreshes.due(bank.rank)) best.offer(candidate);
+    if (candidate.at < refreshes.due(candidate.bank)) best.offer(candidate);
   }
 
   Scheduler scheduler_;

@@ -40,9 +40,10 @@ public:
     open_[bank.rank].until = std::max(open_[bank.rank].until, at);
   }
 
-  void refreshed(std::uint32_t rank, Time at) {
+  /// `number`: one of the banks that are refreshed.
+  void refreshed(const ChannelTiming& timing, std::uint32_t number, Time at) {
     ++work_.refreshes;
-    if (commands_) commands_->push_back({at, Act::refresh, false, channel_, rank, 0, 0, 0});
+    log(Act::refresh, timing, number, at, false);
   }
 
   void column(const ChannelTiming& timing, const ChannelRequest& request, Time at) {

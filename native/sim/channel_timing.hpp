@@ -7,18 +7,35 @@
 #include <array>
 #include <vector>
 
+#include "sim/command.hpp"
 #include "sim/request_queues.hpp"
 
 namespace nearfar::sim {
 
 inline constexpr std::uint64_t no_row = ~std::uint64_t{0};
 
+/// The last `count` activates of a rank: no more are allowed in a time.
+template <std::size_t count>
+class ActivateWindow {
+public:
+  void activate(Time leaves) {
+    leaves_[oldest_] = leaves;
+    oldest_ = (oldest_ + 1) % count;
+  }
+  Time activate_from() const { return leaves_[oldest_]; }
+
+private:
+  std::array<Time, count> leaves_{}; ///< when each of them leaves the window
+  std::size_t oldest_ = 0;
+};
+
 class ChannelTiming {
 public:
   struct Bank {
     std::uint64_t row = no_row; ///< that is open
     Time activate_from = 0;
-    Time column_from = 0;
+    Time read_from = 0;
+    Time write_from = 0;
     Time precharge_from = 0;
     Time last_used = 0;
     std::uint32_t rank = 0;
@@ -28,16 +45,16 @@ public:
   };
   struct Rank {
     Time activate_from = 0;
-    std::array<Time, 4> windows{}; ///< when each of the last four activates leaves tFAW
-    unsigned oldest = 0;
+    ActivateWindow<4> four;
+    ActivateWindow<32> thirty_two;
     Time read_from = 0;
     Time array_write_from = 0;
-    Time blocked_until = 0;
     unsigned open_rows = 0;
   };
 
   explicit ChannelTiming(const Device& device)
-      : timing_(device.timing), groups_per_rank_(static_cast<std::uint32_t>(device.shape.groups)) {
+      : timing_(device.timing), groups_per_rank_(static_cast<std::uint32_t>(device.shape.groups)),
+        column_bus_(device.shape.command_buses - 1) {
     const auto banks = static_cast<std::uint32_t>(device.shape.banks);
     const auto ranks = static_cast<std::uint32_t>(device.shape.ranks);
     banks_.resize(std::size_t{ranks} * groups_per_rank_ * banks);
@@ -62,13 +79,16 @@ public:
   Time clock_edge(Time at) const {
     return (at + timing_.clock - 1) / timing_.clock * timing_.clock;
   }
-  Time command_from() const { return command_from_; } ///< when the command bus is free
+  /// When the command bus is free for a row command, and for a column command.
+  Time row_command_from() const { return command_from_[0]; }
+  Time column_command_from() const { return command_from_[column_bus_]; }
 
   Time column_time(const ChannelRequest& request) const {
     const Bank& bank = banks_[request.place.bank];
     const Group& group = groups_[bank.group];
     const Time lead = request.write ? timing_.CWL : timing_.CL;
-    Time from = std::max({bank.column_from, group.column_from, column_from_});
+    const Time opened = request.write ? bank.write_from : bank.read_from;
+    Time from = std::max({opened, group.column_from, column_from_});
     if (!request.write) from = std::max({from, group.read_from, ranks_[bank.rank].read_from});
     const bool turns = bank.rank != data_rank_ || request.write != data_write_;
     const Time data_from = data_until_ ? data_until_ + (turns ? timing_.tRTRS : 0) : 0;
@@ -77,14 +97,17 @@ public:
   Time activate_time(const Bank& bank) const {
     const Rank& rank = ranks_[bank.rank];
     return std::max({bank.activate_from, groups_[bank.group].activate_from, rank.activate_from,
-                     rank.windows[rank.oldest], rank.blocked_until});
+                     rank.four.activate_from(), rank.thirty_two.activate_from()});
   }
   Time precharge_time(const Bank& bank) const {
     return bank.dirty ? std::max(bank.precharge_from, ranks_[bank.rank].array_write_from)
                       : bank.precharge_from;
   }
 
-  void occupy_command_bus(Time at) { command_from_ = at + timing_.clock; }
+  void occupy_command_bus(Act act, Time at) {
+    const bool column = act == Act::read || act == Act::write;
+    command_from_[column ? column_bus_ : 0] = at + timing_.clock;
+  }
 
   void activate(std::uint32_t number, std::uint64_t row, Time at) {
     Bank& bank = banks_[number];
@@ -92,13 +115,14 @@ public:
     bank.row = row;
     bank.dirty = false;
     bank.columns = 0;
-    bank.column_from = at + timing_.tRCD;
+    bank.read_from = at + timing_.tRCD;
+    bank.write_from = at + timing_.tRCDWR;
     bank.precharge_from = at + timing_.tRAS;
     bank.last_used = at;
     groups_[bank.group].activate_from = at + timing_.tRRDL;
     rank.activate_from = at + timing_.tRRD;
-    rank.windows[rank.oldest] = at + timing_.tFAW;
-    rank.oldest = (rank.oldest + 1) % 4;
+    rank.four.activate(at + timing_.tFAW);
+    rank.thirty_two.activate(at + timing_.t32AW);
     ++rank.open_rows;
   }
 
@@ -112,7 +136,7 @@ public:
     --rank.open_rows;
   }
 
-  void refresh(std::uint32_t rank, Time at) { ranks_[rank].blocked_until = at + timing_.tRFC; }
+  void refresh(std::uint32_t number, Time at) { banks_[number].activate_from = at + timing_.tRFC; }
 
   /// Returns when the access is complete: a read has its data, a write has recovered.
   Time column(const ChannelRequest& request, Time at) {
@@ -150,7 +174,8 @@ private:
   std::vector<Bank> banks_;
   std::vector<Group> groups_; ///< rank * groups_per_rank + group
   std::vector<Rank> ranks_;
-  Time command_from_ = 0;
+  std::size_t column_bus_;             ///< index in command_from_
+  std::array<Time, 2> command_from_{}; ///< by command bus
   Time column_from_ = 0;
   Time data_until_ = 0; ///< the data bus
   std::uint32_t data_rank_ = 0;

@@ -8,7 +8,7 @@ namespace nearfar::sim {
 
 namespace {
 
-enum class Scope : unsigned char { bank, group, rank, channel };
+enum class Scope : unsigned char { bank, refresh_set, group, rank, channel };
 
 /// `second` no earlier than `distance` after `first`, where both lie in one `scope`.
 struct Gap {
@@ -25,7 +25,7 @@ std::vector<Gap> gaps_of(const Timing& t) {
   const Time written = t.CWL + t.burst;
   return {
       {activate, read, bank, t.tRCD, "tRCD"},
-      {activate, write, bank, t.tRCD, "tRCD"},
+      {activate, write, bank, t.tRCDWR, "tRCDWR"},
       {activate, precharge, bank, t.tRAS, "tRAS"},
       {read, precharge, bank, t.tRTP, "tRTP"},
       {write, precharge, bank, written + t.tWR, "tWR"},
@@ -38,19 +38,12 @@ std::vector<Gap> gaps_of(const Timing& t) {
       {write, write, group, t.tCCDL, "tCCDL"},
       {write, read, rank, written + t.tWTR, "tWTR"},
       {write, read, group, written + t.tWTRL, "tWTRL"},
-      {refresh, activate, rank, t.tRFC, "tRFC"},
-      {refresh, refresh, rank, t.tRFC, "tRFC"},
+      {refresh, activate, refresh_set, t.tRFC, "tRFC"},
+      {refresh, refresh, refresh_set, t.tRFC, "tRFC"},
   };
 }
 
-bool same(const Command& a, const Command& b, Scope scope) {
-  if (a.channel != b.channel) return false;
-  if (scope == Scope::channel) return true;
-  if (a.rank != b.rank) return false;
-  if (scope == Scope::rank) return true;
-  if (scope == Scope::group) return a.group == b.group;
-  return a.bank == b.bank;
-}
+bool is_access(const Command& c) { return c.act == Act::read || c.act == Act::write; }
 
 struct BankState {
   bool open = false;
@@ -62,13 +55,14 @@ struct BankState {
 class Check {
 public:
   Check(const Device& device, std::span<const Command> commands, unsigned postponed)
-      : t_(device.timing), postponed_(postponed), gaps_(gaps_of(t_)),
+      : t_(device.timing), shape_(device.shape), postponed_(postponed), gaps_(gaps_of(t_)),
         commands_(commands.begin(), commands.end()) {
     std::stable_sort(commands_.begin(), commands_.end(),
                      [](const Command& a, const Command& b) { return a.at < b.at; });
     for (const Gap& gap : gaps_)
       horizon_ = std::max(horizon_, gap.distance);
-    horizon_ = std::max({horizon_, t_.tFAW, t_.tRRDpre, t_.CL + t_.CWL + 2 * t_.burst + t_.tRTRS});
+    horizon_ = std::max(
+        {horizon_, t_.tFAW, t_.t32AW, t_.tRRDpre, t_.CL + t_.CWL + 2 * t_.burst + t_.tRTRS});
   }
 
   std::vector<Violation> run() {
@@ -84,6 +78,7 @@ public:
 
 private:
   using Key = std::tuple<std::uint32_t, std::uint32_t>;
+  using SetKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 
   void complain(const char* rule, const Command& command, Time missing) {
     found_.push_back({rule, command.at, missing});
@@ -97,23 +92,45 @@ private:
   void follow_refresh(const Command& c) {
     if (c.act == Act::precharge) return;
     const bool is_refresh = c.act == Act::refresh;
-    Time& due = due_.try_emplace(Key{c.channel, c.rank}, t_.tREFI).first->second;
+    const Time phase =
+        t_.tREFI * (set_of(c) + 1) / shape_.refresh_sets / t_.clock * t_.clock % t_.tREFI;
+    const SetKey key{c.channel, c.rank, set_of(c)};
+    Time& due = due_.try_emplace(key, phase ? phase : t_.tREFI).first->second;
     for (; c.at >= due + (postponed_ + is_refresh) * t_.tREFI; due += t_.tREFI)
       complain("tREFI", c, c.at - due - postponed_ * t_.tREFI);
-    if (is_refresh) due = std::min(due, (c.at / t_.tREFI + jedec_refreshes) * t_.tREFI) + t_.tREFI;
+    if (is_refresh)
+      due = std::min(due, ((c.at - phase) / t_.tREFI + jedec_refreshes) * t_.tREFI + phase) +
+            t_.tREFI;
+  }
+
+  /// Of the rank.
+  std::uint64_t set_of(const Command& c) const {
+    return c.bank % (shape_.groups * shape_.banks) % shape_.refresh_sets;
+  }
+
+  bool same(const Command& a, const Command& b, Scope scope) const {
+    if (a.channel != b.channel) return false;
+    switch (scope) {
+    case Scope::channel: return true;
+    case Scope::rank: return a.rank == b.rank;
+    case Scope::group: return a.rank == b.rank && a.group == b.group;
+    case Scope::refresh_set: return a.rank == b.rank && set_of(a) == set_of(b);
+    case Scope::bank: return a.bank == b.bank;
+    }
+    return false;
   }
 
   void follow_bank(const Command& c) {
     if (c.act == Act::refresh) {
-      for (const auto& [key, rank] : rank_of_)
-        if (rank == c.rank && std::get<0>(key) == c.channel) {
+      for (const auto& [key, of_bank] : last_)
+        if (same(of_bank, c, Scope::refresh_set)) {
           if (banks_[key].open) complain("refresh of an open bank", c, 0);
           need("tRP", c, banks_[key].usable);
         }
       return;
     }
     BankState& bank = banks_[Key{c.channel, c.bank}];
-    rank_of_[Key{c.channel, c.bank}] = c.rank;
+    last_[Key{c.channel, c.bank}] = c;
     switch (c.act) {
     case Act::activate:
       if (bank.open) complain("activate of an open bank", c, 0);
@@ -150,20 +167,19 @@ private:
         if (before.act == gap.first && now.act == gap.second && same(before, now, gap.scope))
           need(gap.rule, now, before.at + gap.distance);
       if (before.channel != now.channel) continue;
-      if (before.at == now.at && !before.automatic && !now.automatic)
+      if (before.at == now.at && !before.automatic && !now.automatic &&
+          (shape_.command_buses == 1 || is_access(before) == is_access(now)))
         complain("two commands at once", now, 0);
       if (before.act == Act::activate && now.act == Act::activate && before.rank == now.rank &&
-          ++activates == 4)
-        need("tFAW", now, before.at + t_.tFAW);
+          (++activates == 4 || activates == 32))
+        need(activates == 4 ? "tFAW" : "t32AW", now,
+             before.at + (activates == 4 ? t_.tFAW : t_.t32AW));
       need_bus(before, now);
     }
   }
 
   /// Data of two accesses do not meet, and ranks and directions change with a pause.
   void need_bus(const Command& before, const Command& now) {
-    const auto is_access = [](const Command& c) {
-      return c.act == Act::read || c.act == Act::write;
-    };
     if (!is_access(before) || !is_access(now)) return;
     const auto lead = [&](const Command& c) { return c.act == Act::read ? t_.CL : t_.CWL; };
     const bool turns = before.rank != now.rank || before.act != now.act;
@@ -173,14 +189,15 @@ private:
   }
 
   Timing t_;
+  Shape shape_;
   unsigned postponed_;
   std::vector<Gap> gaps_;
   std::vector<Command> commands_;
   Time horizon_ = 0;
   std::map<Key, BankState> banks_;
-  std::map<Key, std::uint32_t> rank_of_;
+  std::map<Key, Command> last_;       ///< by channel and bank
   std::map<Key, Time> array_written_; ///< by channel and rank
-  std::map<Key, Time> due_;           ///< the oldest owed refresh, by channel and rank
+  std::map<SetKey, Time> due_;        ///< the oldest owed refresh, by channel, rank and set
   std::vector<Violation> found_;
 };
 

@@ -1,7 +1,8 @@
 // An independent check of recorded commands against every rule of a device's timing. It reads the
 // rules from the device's figures and shares no code with the engine that issued the commands.
 //
-// Refresh        a rank owes a refresh each tREFI from time 0 on. JEDEC allows controllers to
+// Refresh        each set of banks of a rank owes a refresh each tREFI; the sets take turns from
+//                time 0 on. JEDEC allows controllers to
 //                postpone eight (JESD79-3 and JESD79-4, "Refresh Command": at most 9 tREFI between
 //                two refreshes), and as many issued in advance count. The exact engine postpones
 //                none: from k * tREFI on, the rank takes only precharges until refresh k.

@@ -51,7 +51,7 @@ using enum Act;
 TEST_CASE("one bank") {
   const Device d = ddr4();
   legal_from(d, "tRCD", 22, {{0, activate}, {0, Act::read}});
-  legal_from(d, "tRCD", 22, {{0, activate}, {0, Act::write}});
+  legal_from(d, "tRCDWR", 22, {{0, activate}, {0, Act::write}});
   legal_from(d, "tRAS", 52, {{0, activate}, {0, precharge}});
   legal_from(d, "tRTP", 62, {{0, activate}, {50, Act::read}, {0, precharge}});
   legal_from(d, "tWR", 22 + 16 + 4 + 24, {{0, activate}, {22, Act::write}, {0, precharge}});
@@ -68,6 +68,31 @@ TEST_CASE("two banks of a rank") {
               {16, activate, 0, 2},
               {24, activate, 0, 3},
               {0, activate, 0, 0, 1}});
+}
+
+TEST_CASE("33 activates of a rank, of which at most 32 lie in t32AW") {
+  Figures figures = ddr4_figures();
+  for (auto& [name, figure] : figures)
+    if (name == "banks") figure = 16;
+  figures.emplace_back("t32AW", 300);
+  std::vector<Said> said;
+  for (std::uint32_t i = 0; i < 33; ++i)
+    said.push_back({Time{9} * i, activate, 0, i % 4, i / 4});
+  legal_from(made("gddr", MemoryKind::commands, figures), "t32AW", 300, said);
+}
+
+TEST_CASE("a refresh of a set of banks closes that set alone") {
+  Figures figures = ddr4_figures();
+  figures.emplace_back("refresh_sets", 4);
+  const Device d = made("sets", MemoryKind::commands, figures);
+  // The set of bank 0 is due after a quarter of tREFI, that of bank 1 after a half.
+  const Time due = 12'480 / 4;
+  legal_from(
+      d, "tRP", due + 22 + 22,
+      {{due - 30, activate, 0, 1, 0}, {due + 22, precharge, 0, 1, 0}, {0, refresh, 0, 0, 0}});
+  legal_from(d, "tRFC", due + 560, {{due, refresh, 0, 0, 0}, {0, activate, 0, 3, 0}});
+  CHECK(judge(d, {{due, refresh, 0, 0, 0}, {due + 1, activate, 0, 3, 1}}).empty());
+  CHECK(!judge(d, {{due, activate, 0, 0, 0}, {due + 1, refresh, 0, 2, 0}}).empty());
 }
 
 TEST_CASE("column commands") {

@@ -14,7 +14,7 @@ struct Command {
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;
   std::uint32_t group = 0;
-  std::uint32_t bank = 0; ///< of the channel, as in Place
+  std::uint32_t bank = 0; ///< of the channel, as in Place; of a refresh, one that it refreshes
   std::uint64_t row = 0;
 };
 

@@ -17,16 +17,28 @@ struct TimeField {
   bool required;
 };
 constexpr TimeField times[] = {
-    {"clock", &Timing::clock, true},      {"tRCD", &Timing::tRCD, true},
-    {"tRP", &Timing::tRP, true},          {"tRPclean", &Timing::tRPclean, false},
-    {"tRAS", &Timing::tRAS, true},        {"CL", &Timing::CL, true},
-    {"CWL", &Timing::CWL, true},          {"burst", &Timing::burst, true},
-    {"tCCD", &Timing::tCCD, true},        {"tCCDL", &Timing::tCCDL, false},
-    {"tRRD", &Timing::tRRD, true},        {"tRRDL", &Timing::tRRDL, false},
-    {"tRRDpre", &Timing::tRRDpre, false}, {"tFAW", &Timing::tFAW, false},
-    {"tWTR", &Timing::tWTR, true},        {"tWTRL", &Timing::tWTRL, false},
-    {"tWR", &Timing::tWR, true},          {"tRTP", &Timing::tRTP, true},
-    {"tRTRS", &Timing::tRTRS, false},     {"tRFC", &Timing::tRFC, false},
+    {"clock", &Timing::clock, true},
+    {"tRCD", &Timing::tRCD, true},
+    {"tRCDWR", &Timing::tRCDWR, false},
+    {"tRP", &Timing::tRP, true},
+    {"tRPclean", &Timing::tRPclean, false},
+    {"tRAS", &Timing::tRAS, true},
+    {"CL", &Timing::CL, true},
+    {"CWL", &Timing::CWL, true},
+    {"burst", &Timing::burst, true},
+    {"tCCD", &Timing::tCCD, true},
+    {"tCCDL", &Timing::tCCDL, false},
+    {"tRRD", &Timing::tRRD, true},
+    {"tRRDL", &Timing::tRRDL, false},
+    {"tRRDpre", &Timing::tRRDpre, false},
+    {"tFAW", &Timing::tFAW, false},
+    {"t32AW", &Timing::t32AW, false},
+    {"tWTR", &Timing::tWTR, true},
+    {"tWTRL", &Timing::tWTRL, false},
+    {"tWR", &Timing::tWR, true},
+    {"tRTP", &Timing::tRTP, true},
+    {"tRTRS", &Timing::tRTRS, false},
+    {"tRFC", &Timing::tRFC, false},
     {"tREFI", &Timing::tREFI, false},
 };
 
@@ -35,9 +47,10 @@ struct CountField {
   std::uint64_t Shape::*at;
 };
 constexpr CountField counts[] = {
-    {"channels", &Shape::channels},   {"ranks", &Shape::ranks},
-    {"bank_groups", &Shape::groups},  {"banks", &Shape::banks},
-    {"row_bytes", &Shape::row_bytes},
+    {"channels", &Shape::channels},         {"ranks", &Shape::ranks},
+    {"bank_groups", &Shape::groups},        {"banks", &Shape::banks},
+    {"row_bytes", &Shape::row_bytes},       {"command_buses", &Shape::command_buses},
+    {"refresh_sets", &Shape::refresh_sets},
 };
 
 struct EnergyField {
@@ -151,11 +164,15 @@ Status check_commands(const Device& d) {
       {t.tWTRL >= t.tWTR, "tWTRL", "it is less than tWTR"},
       {t.tRAS >= t.tRCD, "tRAS", "a row would be closed before it is there (tRCD)"},
       {t.tFAW == 0 || t.tFAW >= t.tRRD, "tFAW", "it is less than tRRD"},
+      {t.t32AW == 0 || t.t32AW >= 8 * t.tFAW, "t32AW", "it is less than eight tFAW"},
       {t.tRPclean <= t.tRP, "tRPclean", "it is more than tRP"},
       {(t.tRFC == 0) == (t.tREFI == 0), t.tRFC ? "tREFI" : "tRFC",
        "give both figures of refresh, or none"},
       {t.tREFI == 0 || t.tREFI > t.tRFC + t.tRAS + t.tRP, "tREFI",
        "refresh leaves no time for anything else"},
+      {d.shape.command_buses <= 2, "command_buses", "there are 1 or 2"},
+      {d.shape.refresh_sets <= d.shape.banks * d.shape.groups, "refresh_sets",
+       "a rank has fewer banks"},
       {d.shape.row_bytes >= line_bytes, "row_bytes", "a row holds less than a line"},
   };
   for (const Rule& rule : rules)
@@ -174,6 +191,7 @@ Status read_commands(Device& d, FigureReader& reader) {
     if (field.at != &Timing::clock)
       t.*(field.at) = whole_clocks(reader.time(field.name, field.required), clock);
   if (!reader.find("tRPclean")) t.tRPclean = t.tRP;
+  if (!reader.find("tRCDWR")) t.tRCDWR = t.tRCD;
   if (!reader.find("tCCDL")) t.tCCDL = t.tCCD;
   if (!reader.find("tRRDL")) t.tRRDL = t.tRRD;
   if (!reader.find("tWTRL")) t.tWTRL = t.tWTR;

@@ -26,7 +26,8 @@ constexpr unsigned line_shift = 6;
 /// JEDEC's names. L: two commands to one bank group; without groups equal to the other.
 struct Timing {
   Time clock = 0;
-  Time tRCD = 0;     ///< activate to column command
+  Time tRCD = 0;     ///< activate to column command; to a read if tRCDWR differs
+  Time tRCDWR = 0;   ///< activate to write
   Time tRP = 0;      ///< precharge to activate, of a row that was written
   Time tRPclean = 0; ///< the same of a row that was only read: less where reads destroy nothing
   Time tRAS = 0;     ///< activate to precharge
@@ -39,13 +40,14 @@ struct Timing {
   Time tRRDL = 0;
   Time tRRDpre = 0; ///< precharge to precharge of another bank that writes its array (PCM)
   Time tFAW = 0;    ///< window of at most four activates of a rank
+  Time t32AW = 0;   ///< window of at most 32 (GDDR)
   Time tWTR = 0;    ///< end of write data to read of the rank
   Time tWTRL = 0;
   Time tWR = 0;   ///< end of write data to precharge
   Time tRTP = 0;  ///< read to precharge
   Time tRTRS = 0; ///< idle bus between the data of two ranks, or of a read and a write
-  Time tRFC = 0;  ///< refresh to any command of the rank
-  Time tREFI = 0; ///< between refreshes; 0 for a memory without
+  Time tRFC = 0;  ///< refresh to activate of a bank that it refreshes
+  Time tREFI = 0; ///< between refreshes of a bank; 0 for a memory without
 };
 
 /// All but row_bytes counts; all powers of two.
@@ -55,6 +57,11 @@ struct Shape {
   std::uint64_t groups = 1;
   std::uint64_t banks = 1; ///< of a group
   std::uint64_t row_bytes = 0;
+  std::uint64_t command_buses = 1; ///< 2: row and column commands have one each (HBM)
+  /// Sets of banks of a rank that are refreshed one after another; bank number modulo sets is the
+  /// set. 1: all banks at once; `banks`: the same bank of each group (DDR5's same-bank refresh);
+  /// `banks` * `groups`: single banks.
+  std::uint64_t refresh_sets = 1;
 };
 
 struct Energy {
@@ -62,7 +69,7 @@ struct Energy {
   double array_write = 0; ///< what closing a written row takes beyond that
   double read = 0;        ///< a line out of the row buffer
   double write = 0;       ///< a line into it
-  double refresh = 0;     ///< of a rank, once
+  double refresh = 0;     ///< one refresh command
   double active_W = 0;    ///< a rank with an open row
   double idle_W = 0;      ///< a rank with none
   bool known = false;     ///< false if the profile has no figures: no energy is reported
@@ -118,7 +125,7 @@ struct Work {
   std::uint64_t row_hits = 0;
   std::uint64_t activates = 0;
   std::uint64_t array_writes = 0; ///< rows closed that had been written
-  std::uint64_t refreshes = 0;    ///< of one rank each
+  std::uint64_t refreshes = 0;    ///< commands
   Time active = 0;                ///< time with an open row, summed over ranks
   std::uint64_t buffer_hits = 0;  ///< queued: reads that did not reach the medium
 

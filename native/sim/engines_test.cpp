@@ -162,6 +162,66 @@ TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain a
 }
 
 TEST_CASE(
+    "the exact engine breaks no rule with refreshes of few banks, two buses, tRCDWR and t32AW") {
+  for (const double sets : {4.0, 16.0})
+    for (const double buses : {1.0, 2.0})
+      for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed}) {
+        Figures figures = ddr4_figures();
+        figures.insert(
+            figures.end(),
+            {{"refresh_sets", sets}, {"command_buses", buses}, {"tRCDWR", 14}, {"t32AW", 400}});
+        Setup setup = all_far(made("banks", MemoryKind::commands, figures), Engine::exact, page);
+        setup.core.window = 32;
+        std::vector<Command> commands;
+        setup.commands[0] = &commands;
+        const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.4, 1000, 7});
+        const std::vector<Violation> found = check_timing(setup.far, commands);
+        CAPTURE(sets);
+        CAPTURE(buses);
+        CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
+        const double due = 2 * sets * static_cast<double>(o.end) / 12'480'000;
+        CHECK(static_cast<double>(o.tiers[0].work.refreshes) == doctest::Approx(due).epsilon(0.05));
+      }
+}
+
+TEST_CASE("reads of other banks go on while a set of banks is refreshed") {
+  Figures figures = ddr4_figures();
+  figures.emplace_back("refresh_sets", 16);
+  Setup setup = all_far(made("sets", MemoryKind::commands, figures), Engine::exact);
+  setup.core.window = 64;
+  std::vector<Command> commands;
+  setup.commands[0] = &commands;
+  run(setup, {Pattern::random, 50'000, 64 * mib, 0, 0, 1});
+  const auto refresh = std::find_if(commands.begin(), commands.end(),
+                                    [](const Command& c) { return c.act == Act::refresh; });
+  REQUIRE(refresh != commands.end());
+  const auto during = std::count_if(refresh, commands.end(), [&](const Command& c) {
+    return c.act == Act::activate && c.rank == refresh->rank &&
+           c.at < refresh->at + setup.far.timing.tRFC;
+  });
+  CHECK(during > 10);
+}
+
+TEST_CASE("two command buses carry a row and a column command in one clock") {
+  // Bursts of one clock: a random read requires three commands, one of them a column command.
+  Figures figures = ddr4_figures();
+  for (auto& [name, figure] : figures) {
+    if (name == "burst" || name == "tCCD" || name == "tCCDL" || name == "tRRD" || name == "tRRDL")
+      figure = 1;
+    if (name == "tFAW") figure = 4;
+  }
+  const Synthetic what{Pattern::random, 50'000, 64 * mib, 0, 0, 1};
+  const auto time = [&](double buses) {
+    Figures with = figures;
+    with.emplace_back("command_buses", buses);
+    Setup setup = all_far(made("buses", MemoryKind::commands, with), Engine::exact);
+    setup.core.window = 512;
+    return static_cast<double>(run(setup, what).end);
+  };
+  CHECK(time(2) < 0.95 * time(1));
+}
+
+TEST_CASE(
     "which request goes first: FR-FCFS takes row hits, FCFS the oldest, a cap ends the hits") {
   // One bank: row 0 is requested eight times, and row 1 once after the first two.
   const Device device = unrefreshed();

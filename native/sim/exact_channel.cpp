@@ -46,7 +46,7 @@ std::optional<Completion> ExactChannel::step() {
   const ChannelCandidate choice = choice_;
   chosen_ = false;
   if (choice.at == never) return std::nullopt;
-  timing_.occupy_command_bus(choice.at);
+  timing_.occupy_command_bus(choice.act, choice.at);
   switch (choice.act) {
   case Act::activate: {
     ChannelRequest& request = queues_.of(choice.posted)[choice.index];
@@ -57,9 +57,8 @@ std::optional<Completion> ExactChannel::step() {
   }
   case Act::precharge: precharge(choice.bank, choice.at, false); return std::nullopt;
   case Act::refresh:
-    timing_.refresh(choice.bank, choice.at);
-    refreshes_.issued(choice.bank);
-    statistics_.refreshed(choice.bank, choice.at);
+    refreshes_.refresh(choice.bank, timing_, choice.at);
+    statistics_.refreshed(timing_, choice.bank, choice.at);
     return std::nullopt;
   case Act::read:
   case Act::write: break;
@@ -71,7 +70,7 @@ std::optional<Completion> ExactChannel::step() {
 
 void ExactChannel::finish(Time end) {
   for (std::uint32_t rank = 0; rank < timing_.ranks().size(); ++rank)
-    statistics_.finish_rank(timing_, rank, end, refreshes_.due(rank),
+    statistics_.finish_rank(timing_, rank, end, refreshes_.closes_rank(rank),
                             refreshes_.outstanding(rank, end));
   statistics_.finish_banks(timing_);
 }

@@ -49,7 +49,7 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
     leave(bank, closing);
     from = std::max(from, precharge(rank, bank, closing));
   }
-  const Time activated = rank.activates.book(rank.windows.book(from));
+  const Time activated = rank.activates.book(rank.windows.book(rank.long_windows.book(from)));
   ++work_.activates;
   if (!rank.any_open && controller_.page != PagePolicy::closed) {
     rank.any_open = true;
@@ -59,6 +59,7 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   bank.dirty = false;
   bank.opened = activated;
   bank.column_from = activated + timing_.tRCD;
+  bank.write_from = activated + timing_.tRCDWR;
   bank.precharge_from = activated + timing_.tRAS;
 }
 
@@ -109,13 +110,13 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   else
     open_row(rank, bank, at, place.row);
 
-  Time column = std::max(at, bank.column_from);
+  Time column = std::max(at, write ? bank.write_from : bank.column_from);
   column = write ? std::max(column, channel.write_from) : after_writes(rank, column);
   const Time lead = write ? t.CWL : t.CL;
   const Time begin = channel.bus.book(column + lead);
   const Time end = begin + t.burst;
   column = begin - lead;
-  bank.column_from = column + t.tCCDL;
+  bank.column_from = bank.write_from = column + t.tCCDL;
   bank.last_used = column;
   bank.precharge_from = std::max(bank.precharge_from, write ? end + t.tWR : column + t.tRTP);
   if (controller_.page == PagePolicy::closed) account_open(rank, bank.opened, bank.precharge_from);
@@ -170,6 +171,7 @@ Time FastBanks::access_left(Channel& channel, Rank& rank, Bank& bank, unsigned b
     if (i < back) after.column_from += later;
   }
   bank.column_from += later;
+  bank.write_from += later;
   bank.precharge_from += later;
   ++work_.row_hits;
   ++(write ? work_.writes : work_.reads);

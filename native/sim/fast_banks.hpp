@@ -57,6 +57,7 @@ private:
     std::uint64_t row = closed;
     Time activate_from = 0;
     Time column_from = 0;
+    Time write_from = 0;
     Time precharge_from = 0;
     Time last_used = 0;
     std::uint32_t epoch = 0; ///< of its rank's refreshes
@@ -67,9 +68,11 @@ private:
   };
   struct Rank {
     explicit Rank(const Timing& t)
-        : activates(t.tRRD), windows(t.tFAW, 4), array_writes(t.tRRDpre), refresh_at(t.tREFI) {}
+        : activates(t.tRRD), windows(t.tFAW, 4), long_windows(t.t32AW, 32), array_writes(t.tRRDpre),
+          refresh_at(t.tREFI) {}
     Calendar activates;
-    Quota windows; ///< of tFAW, four activates each
+    Quota windows;      ///< of tFAW, four activates each
+    Quota long_windows; ///< of t32AW, 32 activates each
     Calendar array_writes;
     Time refresh_at;
     Time refreshing_from = 0;

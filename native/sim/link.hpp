@@ -16,7 +16,9 @@ class LinkState {
 public:
   explicit LinkState(const Link& link)
       : latency_(link.latency),
-        line_(link.present() ? static_cast<Time>(line_bytes / link.bytes_per_s * 1e12) : 0),
+        line_(link.present()
+                  ? std::max<Time>(static_cast<Time>(line_bytes / link.bytes_per_s * 1e12), 1)
+                  : 0),
         ends_(link.queue), down_(line_), up_(line_) {}
 
   bool present() const { return line_ > 0; }

@@ -1,7 +1,8 @@
-// When each rank of a channel is refreshed.
+// When the banks of a channel are refreshed.
 //
-// After a refresh is due, the rank accepts only precharges; once all its banks are closed, it is
-// refreshed.
+// The banks of a rank are divided into sets (Shape::refresh_sets), which are refreshed in turns.
+// After the refresh of a set is due, its banks accept only precharges; once all of them are closed,
+// they are refreshed.
 // Thread safety  one thread.
 #pragma once
 
@@ -16,52 +17,86 @@ namespace nearfar::sim {
 class RefreshManager {
 public:
   explicit RefreshManager(const Device& device)
-      : interval_(device.timing.tREFI), due_(device.shape.ranks, interval_ ? interval_ : never) {}
-
-  /// When the next refresh of a rank is due: `never` for memories without refresh.
-  Time due(std::uint32_t rank) const { return due_[rank]; }
-
-  /// Offers the next command of each rank whose refresh is due.
-  void offer(const ChannelTiming& timing, ChannelCandidate& best) const {
-    if (!interval_) return;
-    for (std::uint32_t rank = 0; rank < due_.size(); ++rank)
-      offer_rank(rank, timing, best);
+      : interval_(device.timing.tREFI),
+        sets_(static_cast<std::uint32_t>(device.shape.refresh_sets)),
+        banks_per_rank_(static_cast<std::uint32_t>(device.shape.groups * device.shape.banks)) {
+    for (std::uint64_t rank = 0; rank < device.shape.ranks; ++rank)
+      for (std::uint64_t set = 1; set <= sets_; ++set)
+        due_.push_back(interval_ ? first_due(device.timing, set) : never);
   }
 
-  void issued(std::uint32_t rank) { due_[rank] += interval_; }
+  /// When the next refresh of a bank is due: `never` for memories without refresh.
+  Time due(std::uint32_t bank) const { return due_[set_of(bank)]; }
 
-  /// Number of refreshes due by `end` that were not simulated because the rank was idle.
+  /// Offers the next command of each set whose refresh is due.
+  void offer(const ChannelTiming& timing, ChannelCandidate& best) const {
+    if (!interval_) return;
+    for (std::uint32_t set = 0; set < due_.size(); ++set)
+      offer_set(set, timing, best);
+  }
+
+  /// Refreshes the set of a bank.
+  void refresh(std::uint32_t bank, ChannelTiming& timing, Time at) {
+    const std::uint32_t set = set_of(bank);
+    each_bank(set, [&](std::uint32_t other) { timing.refresh(other, at); });
+    due_[set] += interval_;
+  }
+
+  /// When all rows of a rank are next closed by a refresh; `never` if none closes all.
+  Time closes_rank(std::uint32_t rank) const { return sets_ == 1 ? due_[rank] : never; }
+
+  /// Number of refreshes of a rank due by `end` that were not simulated because it was idle.
   std::uint64_t outstanding(std::uint32_t rank, Time end) const {
-    return interval_ && due_[rank] <= end ? (end - due_[rank]) / interval_ + 1 : 0;
+    std::uint64_t count = 0;
+    if (!interval_) return count;
+    for (std::uint32_t set = rank * sets_; set < (rank + 1) * sets_; ++set)
+      if (due_[set] <= end) count += (end - due_[set]) / interval_ + 1;
+    return count;
   }
 
 private:
-  void offer_rank(std::uint32_t rank, const ChannelTiming& timing, ChannelCandidate& best) const {
-    const Time from = std::max(due_[rank], timing.command_from());
+  /// Sets are refreshed at equal distances.
+  Time first_due(const Timing& timing, std::uint64_t set) const {
+    return timing.tREFI * set / sets_ / timing.clock * timing.clock;
+  }
+
+  /// Counted over all ranks.
+  std::uint32_t set_of(std::uint32_t bank) const {
+    return bank / banks_per_rank_ * sets_ + bank % banks_per_rank_ % sets_;
+  }
+  void each_bank(std::uint32_t set, auto&& call) const {
+    const std::uint32_t rank = set / sets_;
+    for (std::uint32_t i = set % sets_; i < banks_per_rank_; i += sets_)
+      call(rank * banks_per_rank_ + i);
+  }
+
+  void offer_set(std::uint32_t set, const ChannelTiming& timing, ChannelCandidate& best) const {
+    const Time from = std::max(due_[set], timing.row_command_from());
     if (from > best.at) return;
     ChannelCandidate candidate;
     candidate.priority = Priority::refresh;
     Time all_closed = from;
-    const std::uint32_t banks = timing.banks_per_rank();
-    for (std::uint32_t i = rank * banks; i < (rank + 1) * banks; ++i) {
-      const ChannelTiming::Bank& bank = timing.bank(i);
-      if (bank.row != no_row) {
-        candidate.act = Act::precharge;
-        candidate.bank = i;
-        candidate.at = std::max(from, timing.precharge_time(bank));
-        best.offer(candidate);
-      }
+    bool any_open = false;
+    each_bank(set, [&](std::uint32_t number) {
+      const ChannelTiming::Bank& bank = timing.bank(number);
+      candidate.bank = number;
       all_closed = std::max(all_closed, bank.activate_from);
-    }
-    if (timing.ranks()[rank].open_rows) return;
+      if (bank.row == no_row) return;
+      any_open = true;
+      candidate.act = Act::precharge;
+      candidate.at = std::max(from, timing.precharge_time(bank));
+      best.offer(candidate);
+    });
+    if (any_open) return;
     candidate.act = Act::refresh;
-    candidate.bank = rank;
     candidate.at = all_closed;
     best.offer(candidate);
   }
 
   Time interval_;
-  std::vector<Time> due_; ///< by rank
+  std::uint32_t sets_;
+  std::uint32_t banks_per_rank_;
+  std::vector<Time> due_; ///< by set, counted over all ranks
 };
 
 } // namespace nearfar::sim

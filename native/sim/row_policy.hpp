@@ -75,9 +75,9 @@ public:
       candidate.act = Act::precharge;
       candidate.priority = Priority::precharge;
       candidate.bank = i;
-      candidate.at =
-          std::max({bank.last_used + timeout_, timing.precharge_time(bank), timing.command_from()});
-      if (candidate.at < refreshes.due(bank.rank)) best.offer(candidate);
+      candidate.at = std::max(
+          {bank.last_used + timeout_, timing.precharge_time(bank), timing.row_command_from()});
+      if (candidate.at < refreshes.due(i)) best.offer(candidate);
     }
   }
 

@@ -4,17 +4,31 @@
 
 namespace nearfar::sim {
 
+namespace {
+
+Status check_fast(const Device& device, const Controller& controller) {
+  const char* refused = nullptr;
+  if (controller.scheduler == Scheduler::fcfs || controller.row_hit_cap)
+    refused = "schedulers other than FR-FCFS without a cap";
+  if (device.shape.refresh_sets > 1) refused = "refreshes of fewer banks than a rank has";
+  if (!refused) return Done{};
+  return Error::make(Errc::bad_input, "the fast engine does not model %s", refused)
+      .try_next("choose the exact engine");
+}
+
+} // namespace
+
 Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
   if (setup.core.window == 0 || setup.core.window > max_window)
     return Error::make(Errc::bad_input, "a window of %u accesses in flight is not modelled",
                        setup.core.window)
         .try_next("give 1 to %u", max_window);
-  for (const Controller* controller : {&setup.near_controller, &setup.far_controller}) {
-    if (Status checked = check(*controller); !checked) return checked.error();
-    if (setup.engine == Engine::fast &&
-        (controller->scheduler == Scheduler::fcfs || controller->row_hit_cap))
-      return Error::make(Errc::bad_input, "the fast engine models only FR-FCFS without a cap")
-          .try_next("choose the exact engine");
+  const std::pair<const Device&, const Controller&> memories[] = {
+      {setup.near, setup.near_controller}, {setup.far, setup.far_controller}};
+  for (const auto& [device, controller] : memories) {
+    if (Status checked = check(controller); !checked) return checked.error();
+    if (setup.engine == Engine::exact) continue;
+    if (Status checked = check_fast(device, controller); !checked) return checked.error();
   }
   return setup.engine == Engine::fast ? run_fast(source, setup) : run_exact(source, setup);
 }

@@ -6,6 +6,7 @@ namespace nearfar::sim {
 
 namespace {
 
+constexpr std::uint64_t max_physical_bytes = std::uint64_t{1} << 46;
 constexpr std::size_t remembered = std::size_t{max_depends} + 1;
 
 /// "name:FILE" or the first digits of the build-id.
@@ -52,6 +53,7 @@ void TraceSource::translate(const trace::Record& record, Request& request) {
   if (record.thread >= threads_.size()) threads_.resize(std::size_t{record.thread} + 1);
   Thread& thread = threads_[record.thread];
   request.address = record.line * line_bytes;
+  if (physical_) request.address %= max_physical_bytes;
   request.gap = gap(thread, record);
   request.object = rules_.empty() ? no_object : class_of(record.object);
   request.depends = distance(thread, record);

@@ -41,6 +41,8 @@ public:
   Result<std::size_t> fill(std::span<Request> out) override;
 
   Time tail() const override;
+  /// As the trace says. Addresses wrap at 64 TiB, which limits the wear counters.
+  bool physical() const override { return physical_; }
 
   const trace::TraceReader& reader() const { return reader_; }
   /// How often a rule was the first to hold, by its place; objects that requests named count.
@@ -49,7 +51,7 @@ public:
 private:
   TraceSource(trace::TraceReader reader, double instruction_ps, std::vector<ObjectRule> rules)
       : reader_(std::move(reader)), instruction_ps_(instruction_ps), rules_(std::move(rules)),
-        held_(rules_.size()) {}
+        held_(rules_.size()), physical_(reader_.header().has_physical_addresses()) {}
 
   struct Thread {
     std::uint64_t instructions = 0;
@@ -68,6 +70,7 @@ private:
   double instruction_ps_;
   std::vector<ObjectRule> rules_;
   std::vector<std::uint64_t> held_;
+  bool physical_;
   std::span<const trace::Record> block_;
   std::size_t next_ = 0; ///< of block_
   std::uint64_t number_ = 0;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t buffer_bytes = 1u << 16;
 
-void append(std::string& out, const Record& record, std::uint64_t address, Form form) {
+void append(std::string& out, const Record& record, unsigned line_bytes, Form form) {
+  const std::uint64_t address = record.line * line_bytes;
   char text[80];
   const auto at = static_cast<unsigned long long>(address);
   if (form == Form::champsim) {
@@ -25,11 +26,15 @@ void append(std::string& out, const Record& record, std::uint64_t address, Form 
     out.append(reinterpret_cast<const char*>(&one), sizeof one);
     return;
   }
+  const auto instruction = static_cast<unsigned long long>(record.instructions);
   if (form == Form::ramulator)
     std::snprintf(text, sizeof text, "%s 0x%llx\n", writes(record.kind) ? "ST" : "LD", at);
+  else if (form == Form::dramsys)
+    std::snprintf(text, sizeof text, "%llu: (%u) %s 0x%llx\n", instruction, line_bytes,
+                  writes(record.kind) ? "write" : "read", at);
   else
     std::snprintf(text, sizeof text, "0x%llx %s %llu\n", at, writes(record.kind) ? "WRITE" : "READ",
-                  static_cast<unsigned long long>(record.instructions));
+                  instruction);
   out += text;
 }
 
@@ -50,7 +55,7 @@ Result<Exchanged> export_trace(const char* trace, int fd, Form form) {
   for (auto part = reader->next(); failed == 0 && !part.empty(); part = reader->next())
     for (const Record& record : part) {
       ++(writes(record.kind) ? done.writes : done.reads);
-      append(out, record, record.line * reader->header().line_bytes, form);
+      append(out, record, reader->header().line_bytes, form);
       if (out.size() > buffer_bytes) flush();
     }
   flush();

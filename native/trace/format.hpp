@@ -148,6 +148,8 @@ struct Header {
       if (name == key) return value;
     return std::nullopt;
   }
+  /// Whether addresses are those of the memory, not of a program.
+  bool has_physical_addresses() const { return find("addresses") == "physical"; }
 };
 
 /// What records name by number. Object 0 and site 0 are always there: unknown.

@@ -13,7 +13,8 @@ namespace nearfar::trace {
 namespace {
 
 constexpr std::uint64_t line_bytes = 64;
-constexpr const char* names[] = {"ramulator", "dramsim3", "champsim"};
+constexpr std::uint64_t max_access_bytes = 4096;
+constexpr const char* names[] = {"ramulator", "dramsim3", "dramsys", "champsim"};
 
 class Importer {
 public:
@@ -41,11 +42,13 @@ public:
 
 private:
   static Header header(Form form) {
-    return {64,
-            After::llc,
-            {{"recorder", "import"},
-             {"program", std::string("a trace of ") + names[static_cast<unsigned>(form)]},
-             {"not_traced", "caches: the lines of the other trace are taken as they are"}}};
+    Header header{64,
+                  After::llc,
+                  {{"recorder", "import"},
+                   {"program", std::string("a trace of ") + names[static_cast<unsigned>(form)]},
+                   {"not_traced", "caches: the lines of the other trace are taken as they are"}}};
+    if (form != Form::champsim) header.fields.emplace_back("addresses", "physical");
+    return header;
   }
 
   TraceWriter writer_;
@@ -112,6 +115,40 @@ bool dramsim_line(char* at, Importer& importer) {
   return true;
 }
 
+bool dramsys_line(char* at, Importer& importer) {
+  std::uint64_t cycle = 0, bytes = line_bytes, address = 0;
+  char* colon = std::strchr(at, ':');
+  if (colon == nullptr) return false;
+  *colon = ' ';
+  if (!number(at, 10, cycle)) return false;
+  at += std::strspn(at, " \t");
+  if (*at == '(') {
+    char* end = std::strchr(++at, ')');
+    if (end == nullptr) return false;
+    *end = ' ';
+    if (!number(at, 10, bytes) || bytes == 0 || bytes > max_access_bytes) return false;
+  }
+  const bool write = word(at, "write");
+  if ((!write && !word(at, "read")) || !number(at, 16, address)) return false;
+  at += std::strspn(at, " \t");
+  if (write) at += std::strspn(at, "0123456789abcdefABCDEFx");
+  const std::uint64_t last = (address + bytes - 1) / line_bytes;
+  for (std::uint64_t line = address / line_bytes; line <= last; ++line)
+    importer.access(line * line_bytes, write ? RecordKind::write_back : RecordKind::load, cycle);
+  return at_end(at);
+}
+
+/// One line of a form of text; false if it is none.
+bool text_line(Form form, char* at, Importer& importer, std::uint64_t& instruction) {
+  switch (form) {
+  case Form::ramulator: return ramulator_line(at, importer, instruction);
+  case Form::dramsim3: return dramsim_line(at, importer);
+  case Form::dramsys: return dramsys_line(at, importer);
+  case Form::champsim: break;
+  }
+  return false;
+}
+
 /// A line of text, ended by a zero byte; only the start of a comment is kept.
 struct Line {
   char text[256];
@@ -141,9 +178,7 @@ Status read_lines(std::FILE* file, const char* name, Form form, Importer& import
   std::uint64_t instruction = 0;
   for (unsigned long number = 1; read_line(file, line); ++number) {
     if (!line.damaged && (at_end(line.text) || line.text[0] == '#')) continue;
-    const bool good =
-        !line.damaged && (form == Form::ramulator ? ramulator_line(line.text, importer, instruction)
-                                                  : dramsim_line(line.text, importer));
+    const bool good = !line.damaged && text_line(form, line.text, importer, instruction);
     if (!good)
       return Error::make(Errc::bad_input, "'%s' line %lu is not a line of a %s trace", name, number,
                          names[static_cast<unsigned>(form)])

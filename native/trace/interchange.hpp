@@ -4,9 +4,13 @@
 //                well: Ramulator 1's memory trace, "0xADDRESS R" or "W", and its processor trace,
 //                "BUBBLES READ [WRITE]" in decimal.
 // dramsim3       "0xADDRESS READ|WRITE CYCLE" a line; the cycle is the instruction.
+// dramsys        DRAMSys' trace with absolute times (.stl), "CYCLE: [(BYTES)] read|write 0xADDRESS
+//                [0xDATA]" a line; the cycle is the instruction, more than 64 bytes are several
+//                lines.
 // champsim       64 bytes an instruction: u64 code, u8 branch, u8 taken, 2 and 4 registers, then
 //                the addresses it stores to (2 u64) and loads from (4 u64), 0 for none. Not
 //                compressed.
+// Addresses      of the first three are the memory's: the simulator keeps them (`physical`).
 // Kept           address, direction, order; and what the form has room for: instructions, code.
 // Thread safety  none.
 #pragma once
@@ -18,7 +22,7 @@
 
 namespace nearfar::trace {
 
-enum class Form : unsigned char { ramulator, dramsim3, champsim };
+enum class Form : unsigned char { ramulator, dramsim3, dramsys, champsim };
 
 struct Exchanged {
   std::uint64_t reads = 0;

@@ -84,7 +84,7 @@ TraceRecorder = Literal["qemu", "instrumented"]
 #: The cache level behind which a trace is taken.
 TraceLevel = Literal["l1", "l2", "llc"]
 #: Trace formats of other simulators.
-TraceFormat = Literal["ramulator", "dramsim3", "champsim"]
+TraceFormat = Literal["ramulator", "dramsim3", "dramsys", "champsim"]
 #: Caches before the accesses of an experiment.
 ExperimentLevel = Literal["l1", "l2", "published counts"]
 #: Memory that a rule of a plan is for: heap blocks, mappings of the program, its global variables.

@@ -63,7 +63,7 @@ _BETTER_BY_KEY: dict[str, Direction | None] = {
     "read_parallelism": "higher",
 }
 #: Timings of a memory, given in ns or in cycles of its clock.
-_TIMING = re.compile(r"(t[A-Z]\w*|CL|CWL|burst)_cycles")
+_TIMING = re.compile(r"(t[A-Z0-9]\w*|CL|CWL|burst)_cycles")
 _COUNTS = (
     "threads",
     "cores",
@@ -74,6 +74,8 @@ _COUNTS = (
     "channels",
     "queue_depth",
     "banks",
+    "command_buses",
+    "refresh_sets",
     "ranks",
     "dimms",
     "parallelism",

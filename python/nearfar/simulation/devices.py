@@ -38,6 +38,7 @@ _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR",
 #: A figure of each energy model, in order of preference.
 _ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
 _COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
+_OPTIONAL_COUNTS = ("command_buses", "refresh_sets")
 
 
 class Name(NamedTuple):
@@ -130,6 +131,7 @@ def _by_commands(profile: Profile) -> dict[str, float]:
     if "tRRD" not in timings:
         timings["tRRD"] = profile.timing_ns("tRRD") if activate is None else activate
     counts = {count: profile.scalar(count) for count in _COUNTS}
+    counts |= {key: profile.scalar(key) for key in _OPTIONAL_COUNTS if key in profile.figures}
     _check_size(profile, counts)
     return {"clock": profile.scalar("clock_ns"), **timings, **counts}
 
