@@ -214,12 +214,14 @@ nb::dict timing_dict(const Device& device) {
   const Timing& t = device.timing;
   nb::dict d;
   const std::pair<const char*, Time> all[] = {
-      {"clock", t.clock},       {"tRCD", t.tRCD},   {"tRCDWR", t.tRCDWR}, {"tRP", t.tRP},
-      {"tRPclean", t.tRPclean}, {"tRAS", t.tRAS},   {"CL", t.CL},         {"CWL", t.CWL},
-      {"burst", t.burst},       {"tCCD", t.tCCD},   {"tCCDL", t.tCCDL},   {"tRRD", t.tRRD},
-      {"tRRDL", t.tRRDL},       {"tFAW", t.tFAW},   {"t32AW", t.t32AW},   {"tWTR", t.tWTR},
-      {"tRRDpre", t.tRRDpre},   {"tWTRL", t.tWTRL}, {"tWR", t.tWR},       {"tRTP", t.tRTP},
-      {"tRTRS", t.tRTRS},       {"tRFC", t.tRFC},   {"tREFI", t.tREFI}};
+      {"clock", t.clock}, {"tRCD", t.tRCD},         {"tRCDWR", t.tRCDWR},
+      {"tRP", t.tRP},     {"tRPclean", t.tRPclean}, {"tRAS", t.tRAS},
+      {"CL", t.CL},       {"CWL", t.CWL},           {"burst", t.burst},
+      {"tCCD", t.tCCD},   {"tCCDL", t.tCCDL},       {"tCCDLWR", t.tCCDLWR},
+      {"tRRD", t.tRRD},   {"tRRDL", t.tRRDL},       {"tFAW", t.tFAW},
+      {"t32AW", t.t32AW}, {"tWTR", t.tWTR},         {"tRRDpre", t.tRRDpre},
+      {"tWTRL", t.tWTRL}, {"tWR", t.tWR},           {"tRTP", t.tRTP},
+      {"tRTRS", t.tRTRS}, {"tRFC", t.tRFC},         {"tREFI", t.tREFI}};
   for (const auto& [name, time] : all)
     d[name] = time;
   return d;

@@ -54,7 +54,8 @@ public:
 
   explicit ChannelTiming(const Device& device)
       : timing_(device.timing), groups_per_rank_(static_cast<std::uint32_t>(device.shape.groups)),
-        column_bus_(device.shape.command_buses - 1) {
+        column_bus_(device.shape.command_buses - 1),
+        long_command_(device.shape.command_clocks * device.timing.clock) {
     const auto banks = static_cast<std::uint32_t>(device.shape.banks);
     const auto ranks = static_cast<std::uint32_t>(device.shape.ranks);
     banks_.resize(std::size_t{ranks} * groups_per_rank_ * banks);
@@ -87,9 +88,11 @@ public:
     const Bank& bank = banks_[request.place.bank];
     const Group& group = groups_[bank.group];
     const Time lead = request.write ? timing_.CWL : timing_.CL;
-    const Time opened = request.write ? bank.write_from : bank.read_from;
-    Time from = std::max({opened, group.column_from, column_from_});
-    if (!request.write) from = std::max({from, group.read_from, ranks_[bank.rank].read_from});
+    Time from = std::max(group.column_from, column_from_);
+    if (request.write)
+      from = std::max({from, bank.write_from, group.write_from});
+    else
+      from = std::max({from, bank.read_from, group.read_from, ranks_[bank.rank].read_from});
     const bool turns = bank.rank != data_rank_ || request.write != data_write_;
     const Time data_from = data_until_ ? data_until_ + (turns ? timing_.tRTRS : 0) : 0;
     return std::max(from, data_from > lead ? data_from - lead : 0);
@@ -106,7 +109,8 @@ public:
 
   void occupy_command_bus(Act act, Time at) {
     const bool column = act == Act::read || act == Act::write;
-    command_from_[column ? column_bus_ : 0] = at + timing_.clock;
+    const bool is_long = column || act == Act::activate;
+    command_from_[column ? column_bus_ : 0] = at + (is_long ? long_command_ : timing_.clock);
   }
 
   void activate(std::uint32_t number, std::uint64_t row, Time at) {
@@ -159,6 +163,7 @@ public:
     bank.precharge_from = std::max(bank.precharge_from, recovered);
     ranks_[bank.rank].read_from = end + timing_.tWTR;
     group.read_from = end + timing_.tWTRL;
+    group.write_from = at + timing_.tCCDLWR;
     return recovered;
   }
 
@@ -167,6 +172,7 @@ private:
     Time activate_from = 0;
     Time column_from = 0;
     Time read_from = 0;
+    Time write_from = 0;
   };
 
   Timing timing_;
@@ -175,6 +181,7 @@ private:
   std::vector<Group> groups_; ///< rank * groups_per_rank + group
   std::vector<Rank> ranks_;
   std::size_t column_bus_;             ///< index in command_from_
+  Time long_command_;                  ///< on the command bus: activate, read, write
   std::array<Time, 2> command_from_{}; ///< by command bus
   Time column_from_ = 0;
   Time data_until_ = 0; ///< the data bus

@@ -35,7 +35,7 @@ std::vector<Gap> gaps_of(const Timing& t) {
       {write, write, channel, t.tCCD, "tCCD"},
       {read, write, channel, t.tCCD, "tCCD"},
       {read, read, group, t.tCCDL, "tCCDL"},
-      {write, write, group, t.tCCDL, "tCCDL"},
+      {write, write, group, t.tCCDLWR, "tCCDLWR"},
       {write, read, rank, written + t.tWTR, "tWTR"},
       {write, read, group, written + t.tWTRL, "tWTRL"},
       {refresh, activate, refresh_set, t.tRFC, "tRFC"},
@@ -167,15 +167,20 @@ private:
         if (before.act == gap.first && now.act == gap.second && same(before, now, gap.scope))
           need(gap.rule, now, before.at + gap.distance);
       if (before.channel != now.channel) continue;
-      if (before.at == now.at && !before.automatic && !now.automatic &&
-          (shape_.command_buses == 1 || is_access(before) == is_access(now)))
-        complain("two commands at once", now, 0);
+      const bool shared = shape_.command_buses == 1 || is_access(before) == is_access(now);
+      if (shared && !before.automatic && !now.automatic)
+        need("command bus", now, before.at + time_on_bus(before));
       if (before.act == Act::activate && now.act == Act::activate && before.rank == now.rank &&
           (++activates == 4 || activates == 32))
         need(activates == 4 ? "tFAW" : "t32AW", now,
              before.at + (activates == 4 ? t_.tFAW : t_.t32AW));
       need_bus(before, now);
     }
+  }
+
+  Time time_on_bus(const Command& c) const {
+    const bool is_long = is_access(c) || c.act == Act::activate;
+    return is_long ? shape_.command_clocks * t_.clock : t_.clock;
   }
 
   /// Data of two accesses do not meet, and ranks and directions change with a pause.

@@ -198,5 +198,5 @@ TEST_CASE("what a bank's state forbids") {
         "access to a row that is not open");
   CHECK(judge(d, {{0, activate}, {100, activate}})[0].rule == "activate of an open bank");
   CHECK(judge(d, {{0, precharge}})[0].rule == "precharge of a closed bank");
-  CHECK(judge(d, {{0, activate}, {0, activate, 1}})[0].rule == "two commands at once");
+  CHECK(judge(d, {{0, activate}, {0, activate, 1}})[0].rule == "command bus");
 }

@@ -28,6 +28,7 @@ constexpr TimeField times[] = {
     {"burst", &Timing::burst, true},
     {"tCCD", &Timing::tCCD, true},
     {"tCCDL", &Timing::tCCDL, false},
+    {"tCCDLWR", &Timing::tCCDLWR, false},
     {"tRRD", &Timing::tRRD, true},
     {"tRRDL", &Timing::tRRDL, false},
     {"tRRDpre", &Timing::tRRDpre, false},
@@ -50,7 +51,7 @@ constexpr CountField counts[] = {
     {"channels", &Shape::channels},         {"ranks", &Shape::ranks},
     {"bank_groups", &Shape::groups},        {"banks", &Shape::banks},
     {"row_bytes", &Shape::row_bytes},       {"command_buses", &Shape::command_buses},
-    {"refresh_sets", &Shape::refresh_sets},
+    {"refresh_sets", &Shape::refresh_sets}, {"command_clocks", &Shape::command_clocks},
 };
 
 struct EnergyField {
@@ -160,6 +161,7 @@ Status check_commands(const Device& d) {
       {t.tRCD > 0, "tRCD", "a row is not there at once"},
       {t.tCCD >= t.burst, "tCCD", "column commands closer than a burst would collide"},
       {t.tCCDL >= t.tCCD, "tCCDL", "it is less than tCCD"},
+      {t.tCCDLWR >= t.tCCDL, "tCCDLWR", "it is less than tCCDL"},
       {t.tRRDL >= t.tRRD, "tRRDL", "it is less than tRRD"},
       {t.tWTRL >= t.tWTR, "tWTRL", "it is less than tWTR"},
       {t.tRAS >= t.tRCD, "tRAS", "a row would be closed before it is there (tRCD)"},
@@ -171,6 +173,7 @@ Status check_commands(const Device& d) {
       {t.tREFI == 0 || t.tREFI > t.tRFC + t.tRAS + t.tRP, "tREFI",
        "refresh leaves no time for anything else"},
       {d.shape.command_buses <= 2, "command_buses", "there are 1 or 2"},
+      {d.shape.command_clocks <= 2, "command_clocks", "there are 1 or 2"},
       {d.shape.refresh_sets <= d.shape.banks * d.shape.groups, "refresh_sets",
        "a rank has fewer banks"},
       {d.shape.row_bytes >= line_bytes, "row_bytes", "a row holds less than a line"},
@@ -193,6 +196,7 @@ Status read_commands(Device& d, FigureReader& reader) {
   if (!reader.find("tRPclean")) t.tRPclean = t.tRP;
   if (!reader.find("tRCDWR")) t.tRCDWR = t.tRCD;
   if (!reader.find("tCCDL")) t.tCCDL = t.tCCD;
+  if (!reader.find("tCCDLWR")) t.tCCDLWR = t.tCCDL;
   if (!reader.find("tRRDL")) t.tRRDL = t.tRRD;
   if (!reader.find("tWTRL")) t.tWTRL = t.tWTR;
   for (const CountField& field : counts)

@@ -36,7 +36,8 @@ struct Timing {
   Time burst = 0;    ///< a line on the bus
   Time tCCD = 0;     ///< column command to column command
   Time tCCDL = 0;
-  Time tRRD = 0; ///< activate to activate of another bank of the rank
+  Time tCCDLWR = 0; ///< write to write of one bank group
+  Time tRRD = 0;    ///< activate to activate of another bank of the rank
   Time tRRDL = 0;
   Time tRRDpre = 0; ///< precharge to precharge of another bank that writes its array (PCM)
   Time tFAW = 0;    ///< window of at most four activates of a rank
@@ -57,7 +58,8 @@ struct Shape {
   std::uint64_t groups = 1;
   std::uint64_t banks = 1; ///< of a group
   std::uint64_t row_bytes = 0;
-  std::uint64_t command_buses = 1; ///< 2: row and column commands have one each (HBM)
+  std::uint64_t command_buses = 1;  ///< 2: row and column commands have one each (HBM)
+  std::uint64_t command_clocks = 1; ///< of an activate or column command on its bus (DDR5: 2)
   /// Sets of banks of a rank that are refreshed one after another; bank number modulo sets is the
   /// set. 1: all banks at once; `banks`: the same bank of each group (DDR5's same-bank refresh);
   /// `banks` * `groups`: single banks.

@@ -162,14 +162,16 @@ TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain a
 }
 
 TEST_CASE(
-    "the exact engine breaks no rule with refreshes of few banks, two buses, tRCDWR and t32AW") {
+    "the exact engine breaks no rule with refreshes of few banks, two buses and long commands") {
   for (const double sets : {4.0, 16.0})
     for (const double buses : {1.0, 2.0})
       for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed}) {
         Figures figures = ddr4_figures();
-        figures.insert(
-            figures.end(),
-            {{"refresh_sets", sets}, {"command_buses", buses}, {"tRCDWR", 14}, {"t32AW", 400}});
+        figures.insert(figures.end(), {{"refresh_sets", sets},
+                                       {"command_buses", buses},
+                                       {"tRCDWR", 14},
+                                       {"t32AW", 400},
+                                       {"command_clocks", 2}});
         Setup setup = all_far(made("banks", MemoryKind::commands, figures), Engine::exact, page);
         setup.core.window = 32;
         std::vector<Command> commands;

@@ -116,7 +116,8 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   const Time begin = channel.bus.book(column + lead);
   const Time end = begin + t.burst;
   column = begin - lead;
-  bank.column_from = bank.write_from = column + t.tCCDL;
+  bank.column_from = column + t.tCCDL;
+  bank.write_from = column + (write ? t.tCCDLWR : t.tCCDL);
   bank.last_used = column;
   bank.precharge_from = std::max(bank.precharge_from, write ? end + t.tWR : column + t.tRTP);
   if (controller_.page == PagePolicy::closed) account_open(rank, bank.opened, bank.precharge_from);

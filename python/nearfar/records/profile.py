@@ -75,6 +75,7 @@ _COUNTS = (
     "queue_depth",
     "banks",
     "command_buses",
+    "command_clocks",
     "refresh_sets",
     "ranks",
     "dimms",

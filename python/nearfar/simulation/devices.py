@@ -38,7 +38,7 @@ _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR",
 #: A figure of each energy model, in order of preference.
 _ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
 _COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
-_OPTIONAL_COUNTS = ("command_buses", "refresh_sets")
+_OPTIONAL_COUNTS = ("command_buses", "command_clocks", "refresh_sets")
 
 
 class Name(NamedTuple):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: In ns, or in cycles of the device's clock.
 TIMINGS = ("tRCD", "tRCDWR", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL",
-           "tRRD", "tRRDL", "tRRDact", "tRRDpre", "tFAW", "t32AW", "tWTR", "tWTRL", "tWR", "tRTP",
-           "tRTRS", "tRFC", "tREFI")  # fmt: skip
+           "tCCDLWR", "tRRD", "tRRDL", "tRRDact", "tRRDpre", "tFAW", "t32AW", "tWTR", "tWTRL",
+           "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
 _CURRENTS = (
     "IDD0",
     "IDD2N",
@@ -39,9 +39,9 @@ _LATENCIES = ("read", "write", "ntwrite", "flush", "msync")
 _BANDWIDTHS = ("flush", "mixed")
 _OTHERS = (
     "clock_ns", "channels", "ranks", "bank_groups", "banks", "row_bytes", "bank_bytes",
-    "rank_bytes", "command_buses", "refresh_sets", "chips", "dimms", "vdd_V", "link_latency_ns",
-    "link_bandwidth_bytes_per_s",
-    "link_queue_depth", "access_unit_bytes", "capacity_bytes", "endurance_writes",
+    "rank_bytes", "command_buses", "command_clocks", "refresh_sets", "chips", "dimms",
+    "vdd_V", "link_latency_ns", "link_bandwidth_bytes_per_s", "link_queue_depth",
+    "access_unit_bytes", "capacity_bytes", "endurance_writes",
     "price_per_gib", "first_touch_ns", "page_bytes", "page_walk_ns", "read_parallelism",
     "bandwidth_by_read_share_bytes_per_s", "read_latency_by_load_ns",
     "read_latency_by_region_ns", "ntwrite_latency_by_region_ns", "write_latency_by_region_ns",
