@@ -8,6 +8,7 @@
 
 #include "bind/convert.hpp"
 #include "sim/checker.hpp"
+#include "sim/cosimulation.hpp"
 #include "sim/simulate.hpp"
 #include "sim/trace_source.hpp"
 
@@ -159,6 +160,35 @@ nb::dict simulate_source(RequestSource& source, const Device& near, const Device
   return outcome_dict(run_unlocked([&] { return simulate(stopping, setup); }));
 }
 
+Cosimulation make_cosimulation(const Device& device, const Controller& controller,
+                               unsigned read_queue) {
+  Result<Cosimulation> made = Cosimulation::create(device, controller, read_queue);
+  if (!made) raise(made.error());
+  return std::move(*made);
+}
+
+/// (id, time in ps) of each read that has completed.
+std::vector<std::pair<std::uint64_t, Time>> tick(Cosimulation& memory, std::uint64_t clocks) {
+  std::vector<Completion> completed;
+  memory.tick(clocks, completed);
+  std::vector<std::pair<std::uint64_t, Time>> found;
+  for (const Completion& one : completed)
+    found.emplace_back(one.id, one.at);
+  return found;
+}
+
+nb::dict finish(Cosimulation& memory) {
+  const Cosimulation::Finished& finished = memory.finish();
+  nb::dict d;
+  d["reads"] = finished.work.reads;
+  d["writes"] = finished.work.writes;
+  d["row_hits"] = finished.work.row_hits;
+  d["activates"] = finished.work.activates;
+  d["refreshes"] = finished.work.refreshes;
+  d["spent"] = spent_dict(finished.spent);
+  return d;
+}
+
 /// (object, site, frames of (module, offset), least bytes, most bytes, whether near); -1: any
 using RuleTuple =
     std::tuple<std::int64_t, std::int64_t, std::vector<std::pair<std::string, std::uint64_t>>,
@@ -263,6 +293,16 @@ void register_sim(nb::module_& module) {
   nb::class_<TraceSource, RequestSource>(module, "TraceSource")
       .def(nb::new_(&open_trace), nb::arg("path"), nb::arg("instruction_ps"), nb::arg("rules"))
       .def("facts", &trace_facts);
+  nb::class_<Cosimulation>(module, "Cosimulation")
+      .def(nb::new_(&make_cosimulation), nb::arg("device"), nb::arg("controller"),
+           nb::arg("read_queue"))
+      .def("clock", &Cosimulation::clock)
+      .def("clock_ps", &Cosimulation::clock_ps)
+      .def("accepts", &Cosimulation::accepts, nb::arg("address"), nb::arg("write"))
+      .def("enqueue", &Cosimulation::enqueue, nb::arg("number"), nb::arg("address"),
+           nb::arg("write"))
+      .def("tick", &tick, nb::arg("clocks"))
+      .def("finish", &finish);
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
              nb::arg("controller"), nb::arg("plan"), nb::arg("engine"), nb::arg("issue"),
              nb::arg("window"), nb::arg("posted_writes"), nb::arg("max_requests"));

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nearfar.api import (
         CachesWanted,
+        Controller,
         HostChoice,
         Measured,
+        MemoryWork,
         Options,
         PipelineCurves,
         SimRequest,
+        SimulatedMemory,
         SplitArray,
         SplitCost,
         SplitThreads,
@@ -44,11 +47,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CachesWanted",
+    "Controller",
     "HostChoice",
     "Measured",
+    "MemoryWork",
     "Options",
     "PipelineCurves",
     "SimRequest",
+    "SimulatedMemory",
     "SplitArray",
     "SplitCost",
     "SplitThreads",

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from nearfar.errors import from_native
 from nearfar.measure.progress import ProgressSource, silent
 from nearfar.process.stdin import StandardInput
+from nearfar.simulation.controller import Controller
+from nearfar.simulation.memory import MemoryWork, SimulatedMemory
 from nearfar.units import parse_size
 from nearfar.workflows.host_here import HostChoice
 from nearfar.workflows.options import Options
@@ -71,11 +73,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CachesWanted",
+    "Controller",
     "HostChoice",
     "Measured",
+    "MemoryWork",
     "Options",
     "PipelineCurves",
     "SimRequest",
+    "SimulatedMemory",
     "SplitArray",
     "SplitCost",
     "SplitThreads",

@@ -1,0 +1,127 @@
+#include "sim/cosimulation.hpp"
+
+#include "base/random.hpp"
+#include "sim/simulate.hpp"
+#include "sim/test_devices.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+Cosimulation make(const Device& device, unsigned read_queue = 32) {
+  Result<Cosimulation> made = Cosimulation::create(device, {}, read_queue);
+  REQUIRE(made);
+  return std::move(*made);
+}
+
+/// Clocks until a read completes.
+std::uint64_t latency(Cosimulation& memory, std::uint64_t address) {
+  const std::uint64_t from = memory.clock();
+  REQUIRE(memory.enqueue(7, address, false));
+  std::vector<Completion> done;
+  while (done.empty())
+    memory.tick(1, done);
+  CHECK(done[0].id == 7);
+  return memory.clock() - from;
+}
+
+Device linked() {
+  Figures figures = ddr4_figures();
+  figures.insert(figures.end(),
+                 {{"link_latency", 100}, {"link_bandwidth", 32e9}, {"link_queue_depth", 2}});
+  return made("linked", MemoryKind::commands, figures);
+}
+
+} // namespace
+
+TEST_CASE("an unloaded read takes tRCD + CL + burst, and a row hit CL + burst") {
+  Cosimulation memory = make(ddr4());
+  CHECK(latency(memory, 0) == 22 + 22 + 4);
+  CHECK(latency(memory, 64 * 4) == 22 + 4); // the same bank group, the next column
+  CHECK(memory.clock_ps() == 1000);
+}
+
+TEST_CASE("one read at a time takes as long as in a run of the exact engine") {
+  for (const Device& device : {ddr4(), pcm(), linked()}) {
+    const Synthetic what{Pattern::chase, 2000, 16 << 20, 0, 0, 9};
+    SyntheticSource source(what), same(what);
+    Setup setup;
+    setup.near = setup.far = device;
+    setup.engine = Engine::exact;
+    setup.core = {Issue::blocking, 1, true};
+    Result<Outcome> run = simulate(source, setup);
+    REQUIRE(run);
+    Cosimulation memory = make(device);
+    std::vector<Request> requests(what.count);
+    std::size_t filled = 0;
+    while (filled < requests.size())
+      filled += *same.fill(std::span(requests).subspan(filled));
+    std::vector<Completion> done;
+    for (const Request& request : requests) {
+      REQUIRE(memory.enqueue(0, request.address, false));
+      for (const std::size_t before = done.size(); done.size() == before;)
+        memory.tick(1, done);
+    }
+    if (device.link.present()) // requests leave at whole clocks only
+      CHECK(static_cast<double>(done.back().at) ==
+            doctest::Approx(static_cast<double>(run->end)).epsilon(0.02));
+    else
+      CHECK(done.back().at == run->end);
+  }
+}
+
+TEST_CASE("ticking in larger steps changes no completion") {
+  const auto completions = [](std::uint64_t step) {
+    Cosimulation memory = make(ddr4(), 64);
+    Random random(3);
+    for (std::uint64_t i = 0; i < 60; ++i)
+      CHECK(memory.enqueue(i, random.next() % (64 << 20), i % 3 == 0));
+    std::vector<Completion> done;
+    while (memory.clock() < 4000)
+      memory.tick(step, done);
+    std::vector<std::pair<std::uint64_t, Time>> found;
+    for (const Completion& one : done)
+      found.emplace_back(one.id, one.at);
+    return found;
+  };
+  CHECK(completions(1).size() == 40);
+  CHECK(completions(1) == completions(1000));
+}
+
+TEST_CASE("full queues refuse, until something completes") {
+  Cosimulation memory = make(ddr4(), 2);
+  CHECK(memory.enqueue(1, 0, false));
+  CHECK(memory.enqueue(2, 1 << 20, false));
+  CHECK(!memory.accepts(2 << 20, false));
+  CHECK(!memory.enqueue(3, 2 << 20, false));
+  std::vector<Completion> done;
+  memory.tick(500, done);
+  CHECK(done.size() == 2);
+  CHECK(memory.enqueue(3, 2 << 20, false));
+  std::uint64_t writes = 0;
+  while (memory.enqueue(0, writes << 20, true))
+    ++writes;
+  CHECK(writes == 64); // twice the 32 from which writes are drained
+  memory.tick(2000, done);
+  CHECK(memory.accepts(0, true));
+  const Work work = memory.finish().work;
+  CHECK(!memory.enqueue(0, 0, false));
+  CHECK(work.reads == 3);
+  CHECK(work.writes == 64);
+}
+
+TEST_CASE("a link adds its latency, and bounds reads in flight") {
+  Cosimulation memory = make(linked());
+  CHECK(latency(memory, 0) == 22 + 22 + 4 + 2 * 100 + 2); // 64 B at 32 GB/s
+  CHECK(memory.enqueue(1, 0, false));
+  CHECK(memory.enqueue(2, 64, false));
+  CHECK(!memory.enqueue(3, 128, false));
+}
+
+TEST_CASE("no read queue, and a controller that contradicts itself, are refused") {
+  CHECK(!Cosimulation::create(ddr4(), {}, 0));
+  Controller controller;
+  controller.drain_to = controller.drain_from;
+  CHECK(!Cosimulation::create(ddr4(), controller, 1));
+}

@@ -1,0 +1,100 @@
+// The exact engine of one memory: its channels, command by command, or a queue.
+//
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/engine.hpp"
+#include "sim/exact_channel.hpp"
+#include "sim/queued.hpp"
+
+namespace nearfar::sim {
+
+/// The channels of one memory, or a queue whose accesses are timed when they arrive.
+class ExactMemory {
+public:
+  static constexpr bool in_order = false;
+
+  static Result<ExactMemory> create(const Device& device, const Controller& controller,
+                                    std::vector<Command>* commands) {
+    ExactMemory memory(device, controller);
+    if (device.kind == MemoryKind::queued) {
+      Result<QueuedMemory> queued = QueuedMemory::create(device);
+      if (!queued) return queued.error();
+      memory.queued_.emplace(std::move(*queued));
+      return memory;
+    }
+    for (std::uint32_t i = 0; i < device.shape.channels; ++i)
+      memory.channels_.emplace_back(device, controller, i).record(commands);
+    return memory;
+  }
+
+  std::optional<Time> serve(std::uint64_t id, Time at, std::uint64_t line, bool write) {
+    if (queued_) return queued_->serve(at, line, write);
+    const Place place = decoder_.place(line);
+    channels_[place.channel].demand(id, at, place, write);
+    return std::nullopt;
+  }
+
+  std::optional<Time> post(Time at, std::uint64_t line) {
+    if (queued_) return queued_->accept(at, line);
+    const Place place = decoder_.place(line);
+    ExactChannel& channel = channels_[place.channel];
+    if (!channel.has_room()) {
+      waited_ = channel.next();
+      return std::nullopt;
+    }
+    channel.post(std::max(at, waited_), place);
+    return std::max(at, std::exchange(waited_, 0));
+  }
+
+  /// Whether post() takes a write without a step before it.
+  bool has_room(std::uint64_t line) const {
+    return queued_ || channels_[decoder_.place(line).channel].has_room();
+  }
+
+  void read_for_migration(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
+
+  Time next() {
+    first_ = nullptr;
+    Time at = never;
+    for (ExactChannel& channel : channels_)
+      if (channel.next() < at) {
+        at = channel.next();
+        first_ = &channel;
+      }
+    return at;
+  }
+
+  /// After next() has reported an event.
+  std::optional<Completion> step() { return first_->step(); }
+
+  Work finish(Time end) {
+    if (queued_) return queued_->work();
+    Work sum;
+    for (ExactChannel& channel : channels_) {
+      channel.flush();
+      while (channel.next() != never)
+        channel.step();
+      channel.finish(end);
+      sum += channel.work();
+    }
+    return sum;
+  }
+
+private:
+  ExactMemory(const Device& device, const Controller& controller)
+      : decoder_(device.shape, controller.mapping) {}
+
+  Decoder decoder_;
+  std::vector<ExactChannel> channels_;
+  std::optional<QueuedMemory> queued_;
+  ExactChannel* first_ = nullptr; ///< of the next event
+  Time waited_ = 0;               ///< until when a write has found no room
+};
+
+} // namespace nearfar::sim

@@ -1,0 +1,116 @@
+"""One simulated memory that a program of the user drives, clock by clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nearfar.errors import BadInputError, from_native
+from nearfar.profiles import load_profile
+from nearfar.simulation.controller import Controller
+from nearfar.simulation.devices import Device
+
+#: Called with the address of a read and the clock at which its data arrived.
+Done = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class MemoryWork:
+    """What a memory did: counts of 64-byte accesses and of commands; energies in J by cause.
+
+    ``energy_J`` is empty for a device without figures of energy.
+    """
+
+    clocks: int
+    reads: int
+    writes: int
+    row_hits: int
+    activates: int
+    refreshes: int
+    energy_J: dict[str, float]  # noqa: N815 - the joule is a capital
+
+
+@dataclass
+class SimulatedMemory:
+    """A memory in the exact engine, for co-simulation with a processor model or a controller.
+
+    ``device``: name or file of a device profile. ``read_queue``: reads that a channel takes until
+    one of them completes. Raises BadInputError for a damaged profile or controller. For one thread.
+
+        memory = SimulatedMemory("ddr4-3200")
+        memory.enqueue(0x1000, done=lambda address, clock: print(hex(address), clock))
+        memory.tick(100)
+    """
+
+    device: str = "ddr4-3200"
+    controller: Controller = field(default_factory=Controller)
+    read_queue: int = 32
+
+    def __post_init__(self) -> None:
+        from nearfar import _native
+
+        if self.read_queue < 1:
+            raise BadInputError(f"invalid read_queue {self.read_queue}", "give 1 or more")
+        chosen = Device.of(load_profile(self.device))
+        try:
+            self._memory = _native.Cosimulation(
+                chosen.native, self.controller.native(), self.read_queue
+            )
+        except _native.NativeError as error:
+            raise from_native(error) from None
+        self._has_energy = chosen.has_energy
+        self._reads: dict[int, tuple[int, Done | None]] = {}
+        self._number = 0
+
+    @property
+    def clock(self) -> int:
+        """Clocks since the start."""
+        return self._memory.clock()
+
+    @property
+    def clock_ns(self) -> float:
+        """Length of a clock in ns; 1 ns for a memory without commands."""
+        return self._memory.clock_ps() / 1000
+
+    def accepts(self, address: int, *, write: bool = False) -> bool:
+        """Whether ``enqueue`` takes this request now."""
+        return self._memory.accepts(address, write)
+
+    def enqueue(self, address: int, *, write: bool = False, done: Done | None = None) -> bool:
+        """Request the line of 64 bytes at an address; False if the queue of its channel is full.
+
+        A write is posted: it is over when it is accepted, and ``done`` is not called.
+        """
+        if not self._memory.enqueue(self._number, address, write):
+            return False
+        if not write:
+            self._reads[self._number] = (address, done)
+            self._number += 1
+        return True
+
+    def tick(self, clocks: int = 1) -> int:
+        """Advance by so many clocks; returns how many reads completed.
+
+        ``done`` of each of them is called, in order of time, after the last clock.
+        """
+        period = self._memory.clock_ps()
+        completed = self._memory.tick(clocks)
+        for number, at in completed:
+            address, done = self._reads.pop(number)
+            if done is not None:
+                done(address, -(-at // period))
+        return len(completed)
+
+    def finish(self) -> MemoryWork:
+        """End the simulation: write what is posted, and return what the memory did up to now."""
+        work = self._memory.finish()
+        spent = work["spent"] if self._has_energy else {}
+        return MemoryWork(
+            clocks=self.clock,
+            reads=work["reads"],
+            writes=work["writes"],
+            row_hits=work["row_hits"],
+            activates=work["activates"],
+            refreshes=work["refreshes"],
+            energy_J={f"{cause}_J": joules for cause, joules in spent.items()},
+        )
