@@ -121,7 +121,7 @@ class HostMeter:
     def epoch(self) -> None:
         """Measure everything once. Raises MachineError without huge pages, which separate loads
         from page walks."""
-        watch = Watch("this host")
+        watch = Watch("host profile")
         seed = self.session.seed + self.epochs
         cache = int(_reported(self._host, "l3_bytes"))
         chases = ChasePlan(self._regions.chases(), self.cpu, cache)
