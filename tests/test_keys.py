@@ -107,7 +107,7 @@ def test_rates_and_times_of_a_program_have_a_direction() -> None:
     assert better("ops_per_s") == "higher"
     assert not KEYS["requests_per_s"].compared, "the speed of the simulator itself"
     rates = {key for key in KEYS if KEYS[key].unit in ("B/s", "1/s") and KEYS[key].compared}
-    loads = {"offered_bytes_per_s", "background_bytes_per_s"}
+    loads = {"offered_bytes_per_s", "background_bytes_per_s", "traffic_bytes_per_s"}
     assert {key for key in rates if better(key) != "higher"} == loads
     assert {better(key) for key in KEYS if key.endswith(("_latency_ns", "_J"))} == {"lower"}
     assert {better(key) for key in KEYS if key.endswith("_time_s") and KEYS[key].compared} == {

@@ -60,3 +60,21 @@ def test_a_record_is_not_written_over(run_nearfar: RunNearfar, tmp_path: Path) -
     assert done.code == 2
     assert "kept" in done.stderr
     assert (tmp_path / "kept" / "run.json").read_bytes() == before
+
+
+def test_bandwidth_over_time_is_kept_and_drawn(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    flags = ("--pattern", "random", "--requests", "50000", "--write-share", "0.3")
+    done = run_nearfar(
+        "sim", *flags, "--far", "ddr4-3200", "--out", "kept", "--json", "result.json"
+    )
+    assert done.code == 0, done.stderr
+    found = json.loads((tmp_path / "result.json").read_text())
+    far = found["tiers"]["far"]
+    interval, rates = far["traffic_interval_s"], far["traffic_bytes_per_s"]
+    assert "traffic_interval_s" not in found["tiers"]["near"]
+    assert 128 < len(rates) <= 256
+    last = found["time_s"] - interval * (len(rates) - 1)
+    moved = sum(rates[:-1]) * interval + rates[-1] * last
+    assert moved == pytest.approx(64 * 50_000, rel=1e-6)
+    assert run_nearfar("report", "kept").code == 0
+    assert "accesses over time (simulated)" in (tmp_path / "kept" / "report.html").read_text()

@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -83,6 +84,8 @@ nb::dict tier_dict(const TierOutcome& tier) {
     histogram.append(nb::make_tuple(bound, values));
   });
   d["read_histogram_ns"] = histogram;
+  d["traffic_interval_ps"] = tier.ended.interval();
+  d["accesses_by_interval"] = tier.ended.counts();
   d["largest_read_ns"] = tier.read_ns.largest();
   d["spent"] = spent_dict(tier.spent);
   d["lines_written"] = tier.worn.lines;

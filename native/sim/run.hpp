@@ -173,7 +173,7 @@ private:
     if (LinkState& link = links_[access.near]; link.present())
       at = link.up(at, access.write, access.place);
     access.end = at;
-    statistics_.ended(at);
+    statistics_.ended(access.near, at);
     if (!access.write) statistics_.read_ended(access.near, at - access.sent);
     for (std::uint64_t next = access.dependent; next != no_access; next = accesses_[next].sibling)
       send(next, std::max(accesses_[next].dispatched, at));
@@ -189,7 +189,7 @@ private:
     while (!(accepted = tiers_[spot.near].post(at, spot.line)))
       step();
     if (setup_.core.issue != Issue::trace_time) now_ += *accepted > at ? *accepted - at : 0;
-    statistics_.ended(now_);
+    statistics_.ended(spot.near, now_);
   }
 
   /// Where an event comes from: a memory, or the access that is sent next.

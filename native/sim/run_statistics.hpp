@@ -32,7 +32,10 @@ public:
     tier.read_ns.record(latency / 1000);
   }
   /// An access or a posted write ends at `at`.
-  void ended(Time at) { last_ = std::max(last_, at); }
+  void ended(bool near, Time at) {
+    outcome_.tiers[near].ended.add(at - (at > 0)); // an interval includes its end: that of the run
+    last_ = std::max(last_, at);
+  }
 
   /// The program ends at `now`, after `tail` without requests. Returns when the run ends.
   Time finish(Time now, Time tail, std::uint64_t moved_pages) {

@@ -14,6 +14,7 @@
 #include "sim/command.hpp"
 #include "sim/controller.hpp"
 #include "sim/placement.hpp"
+#include "sim/timeline.hpp"
 #include "sim/wear.hpp"
 
 namespace nearfar::sim {
@@ -49,6 +50,7 @@ struct TierOutcome {
   std::uint64_t writes = 0;
   Time read_time = 0; ///< summed latencies of reads
   Histogram read_ns;  ///< latencies of reads
+  Timeline ended;     ///< accesses of the program, when they ended
 };
 
 struct Outcome {

@@ -80,6 +80,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         energy_all_far_J energy_plan_J read_energy_J write_energy_J standby_energy_J
         refresh_energy_J activate_J array_write_J read_J write_J refresh_J background_J""",
     ),
+    ("B/s", None, "traffic_bytes_per_s"),
+    ("s", None, "traffic_interval_s"),
     ("price", "lower", "price price_plan price_all_near price_all_far"),
     ("1/GiB", "lower", "faults_per_gib"),
     ("B", "lower", "peak_memory_bytes settled_memory_bytes"),

@@ -74,6 +74,13 @@ class SimulatedTier(Shaped):
         default_factory=list,
         description="(ns, reads): at most so many ns, and more than the pair before",
     )
+    traffic_interval_s: Amount | None = Field(
+        None, description="length of an interval of traffic_bytes_per_s, of simulated time"
+    )
+    traffic_bytes_per_s: list[Amount] = Field(
+        default_factory=list,
+        description="bytes of the program's accesses that ended in an interval, from the start on",
+    )
     energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
     energy_parts: EnergyParts | None = None
     lines_written: Count

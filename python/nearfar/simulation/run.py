@@ -201,6 +201,8 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         fields["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
         fields["largest_latency_ns"] = tier["largest_read_ns"]
         fields["read_latency_histogram"] = tier["read_histogram_ns"]
+    if tier["reads"] + tier["writes"]:
+        fields |= _traffic(tier, outcome["end_ps"])
     if device.has_energy:
         fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
@@ -221,6 +223,19 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     return SimulatedTier(
         device=device.name, row_hit_share=hits / accesses if accesses else None, **fields
     )
+
+
+def _traffic(tier: SimTier, end_ps: int) -> dict[str, Any]:
+    """Bandwidth by interval; the last one ends with the run."""
+    interval = tier["traffic_interval_ps"]
+    begins = range(0, max(end_ps, 1), interval)
+    return {
+        "traffic_interval_s": interval * _PS,
+        "traffic_bytes_per_s": [
+            accesses * _LINE / (min(interval, end_ps - begin) * _PS)
+            for begin, accesses in zip(begins, tier["accesses_by_interval"], strict=False)
+        ],
+    }
 
 
 def _lifetimes(device: Device, tier: SimTier, seconds: float) -> dict[str, float]:

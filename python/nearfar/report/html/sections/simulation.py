@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from nearfar.records.shape import Origin, Shaped
 from nearfar.records.simulation import CountsSimulation, Simulation
-from nearfar.report.html.section import Cell, Context, Section, Table
+from nearfar.report.charts.series import Line, series_chart
+from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.simulation_words import controller_words
 from nearfar.report.wording import format_quantity
 
+#: With fewer, a line over time says nothing.
+_FEWEST_INTERVALS = 8
 #: Position on the page.
 PLACE = 215
 
@@ -72,7 +75,26 @@ def _section(result: Simulation | CountsSimulation, finding: str, keys: tuple[st
             frozenset({1, 2}),
         ),
     ]
-    return Section("simulation", "Simulation", finding, [], tables, [*result.limits])
+    figures = _traffic(result) if isinstance(result, Simulation) else []
+    return Section("simulation", "Simulation", finding, figures, tables, [*result.limits])
+
+
+def _traffic(result: Simulation) -> list[Figure]:
+    """Bandwidth of each memory over simulated time; none for runs of a few intervals."""
+    from nearfar.report.charts.drawing import draw
+
+    tiers = [("near", result.tiers.near), ("far", result.tiers.far)]
+    lines = [
+        Line(name, [i * (tier.traffic_interval_s or 0) * 1e3 for i in range(len(traffic))], traffic)
+        for name, tier in tiers
+        for traffic in [[rate / 1e9 for rate in tier.traffic_bytes_per_s]]
+        if len(traffic) >= _FEWEST_INTERVALS
+    ]
+    if not lines:
+        return []
+    chart = series_chart(lines, "simulated time (ms)", "bandwidth (GB/s)")
+    caption = "Bandwidth of the program's accesses over time (simulated)."
+    return [draw(caption, chart, height=240, narrow_height=200, origins=(Origin.SIMULATED,))]
 
 
 def _has(key: str, *memories: Shaped) -> bool:

@@ -1,0 +1,42 @@
+// How many accesses ended in each interval of a run.
+//
+// Intervals are equally long, at most `max_intervals` of them: when time exceeds the last one, pairs
+// are joined, and the length doubles.
+// Thread safety  one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "sim/device.hpp"
+
+namespace nearfar::sim {
+
+class Timeline {
+public:
+  static constexpr std::size_t max_intervals = 256;
+
+  void add(Time at) {
+    while (at >> shift_ >= max_intervals) [[unlikely]]
+      join_pairs();
+    ++counts_[at >> shift_];
+  }
+
+  Time interval() const { return Time{1} << shift_; }
+  /// Accesses in interval i, from i * interval() on.
+  const std::array<std::uint64_t, max_intervals>& counts() const { return counts_; }
+
+private:
+  static constexpr unsigned first_shift = 16; ///< 66 ns
+
+  void join_pairs() {
+    for (std::size_t i = 0; i < max_intervals; ++i)
+      counts_[i] = 2 * i < max_intervals ? counts_[2 * i] + counts_[2 * i + 1] : 0;
+    ++shift_;
+  }
+
+  unsigned shift_ = first_shift;
+  std::array<std::uint64_t, max_intervals> counts_{};
+};
+
+} // namespace nearfar::sim
