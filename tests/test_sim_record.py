@@ -62,6 +62,24 @@ def test_a_record_is_not_written_over(run_nearfar: RunNearfar, tmp_path: Path) -
     assert (tmp_path / "kept" / "run.json").read_bytes() == before
 
 
+def test_the_exact_engine_counts_by_bank(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    stream = ("--pattern", "random", "--requests", "20000", "--write-share", "0.3")
+    flags = ("--far", "hbm2-2000", "--engine", "exact", "--mapping", "rorababgcoch")
+    done = run_nearfar("sim", *stream, *flags, "--out", "kept", "--json", "result.json")
+    assert done.code == 0, done.stderr
+    far = json.loads((tmp_path / "result.json").read_text())["tiers"]["far"]
+    banks = far["banks"]
+    places = {(b["channel"], b["rank"], b["bank_group"], b["bank"]) for b in banks}
+    assert len(places) == len(banks) == 8 * 16
+    assert sum(b["reads"] for b in banks) == far["device_reads"]
+    assert sum(b["writes"] for b in banks) == far["device_writes"]
+    hits = far["row_hit_share"] * (far["device_reads"] + far["device_writes"])
+    assert sum(b["row_hits"] for b in banks) == pytest.approx(hits)
+    assert all(b["activates"] >= b["reads"] + b["writes"] - b["row_hits"] > 0 for b in banks)
+    assert run_nearfar("report", "kept").code == 0
+    assert "Channels of hbm2-2000" in (tmp_path / "kept" / "report.html").read_text()
+
+
 def test_bandwidth_over_time_is_kept_and_drawn(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     flags = ("--pattern", "random", "--requests", "50000", "--write-share", "0.3")
     done = run_nearfar(

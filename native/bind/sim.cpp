@@ -64,6 +64,23 @@ nb::dict spent_dict(const Spent& spent) {
   return d;
 }
 
+nb::list banks_list(const std::vector<BankWork>& banks) {
+  nb::list list;
+  for (const BankWork& bank : banks) {
+    nb::dict d;
+    d["channel"] = bank.channel;
+    d["rank"] = bank.rank;
+    d["bank_group"] = bank.group;
+    d["bank"] = bank.bank;
+    d["reads"] = bank.reads;
+    d["writes"] = bank.writes;
+    d["row_hits"] = bank.row_hits;
+    d["activates"] = bank.activates;
+    list.append(d);
+  }
+  return list;
+}
+
 nb::dict tier_dict(const TierOutcome& tier) {
   nb::dict d;
   d["reads"] = tier.reads;
@@ -84,6 +101,7 @@ nb::dict tier_dict(const TierOutcome& tier) {
     histogram.append(nb::make_tuple(bound, values));
   });
   d["read_histogram_ns"] = histogram;
+  d["banks"] = banks_list(tier.banks);
   d["traffic_interval_ps"] = tier.ended.interval();
   d["accesses_by_interval"] = tier.ended.counts();
   d["largest_read_ns"] = tier.read_ns.largest();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/bank_work.hpp"
 #include "sim/channel_timing.hpp"
 #include "sim/command.hpp"
 
@@ -13,9 +14,16 @@ namespace nearfar::sim {
 
 class ChannelStatistics {
 public:
-  ChannelStatistics(std::size_t ranks, std::uint32_t channel) : open_(ranks), channel_(channel) {}
+  ChannelStatistics(const ChannelTiming& timing, std::uint32_t channel)
+      : open_(timing.ranks().size()), channel_(channel) {
+    const std::uint32_t per_group = timing.banks_per_group();
+    for (std::uint32_t i = 0; i < timing.banks().size(); ++i)
+      banks_.push_back({channel, timing.bank(i).rank, timing.group_in_rank(timing.bank(i)),
+                        i % per_group, 0, 0, 0, 0});
+  }
 
   const Work& work() const { return work_; }
+  const std::vector<BankWork>& banks() const { return banks_; }
 
   /// Appends every command to `commands`, until called with nullptr.
   void record(std::vector<Command>* commands) { commands_ = commands; }
@@ -29,6 +37,7 @@ public:
       open.since = at;
     }
     ++work_.activates;
+    ++banks_[number].activates;
     log(Act::activate, timing, number, at, false);
   }
 
@@ -50,6 +59,9 @@ public:
     log(request.write ? Act::write : Act::read, timing, request.place.bank, at, false);
     ++(request.write ? work_.writes : work_.reads);
     work_.row_hits += !request.opened;
+    BankWork& bank = banks_[request.place.bank];
+    ++(request.write ? bank.writes : bank.reads);
+    bank.row_hits += !request.opened;
   }
 
   /// The run has ended; `refreshes` of a rank, the first due at `due`, were not issued.
@@ -83,6 +95,7 @@ private:
   }
 
   Work work_;
+  std::vector<BankWork> banks_;
   std::vector<OpenTime> open_; ///< by rank
   std::uint32_t channel_;
   std::vector<Command>* commands_ = nullptr;

@@ -74,6 +74,7 @@ public:
   std::uint32_t banks_per_rank() const {
     return static_cast<std::uint32_t>(banks_.size() / ranks_.size());
   }
+  std::uint32_t banks_per_group() const { return banks_per_rank() / groups_per_rank_; }
   std::uint32_t group_in_rank(const Bank& bank) const { return bank.group % groups_per_rank_; }
 
   /// The next clock edge of the channel.

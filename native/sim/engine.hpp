@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/bank_work.hpp"
 #include "sim/command.hpp"
 #include "sim/completion.hpp"
 #include "sim/controller.hpp"
@@ -24,6 +25,7 @@ namespace nearfar::sim {
 /// next       when the next event of the memory is due, or `never`
 /// step       processes that event; the access that it completed, if any
 /// finish     completes all posted writes; the work that was done
+/// banks      the work by bank; empty if the engine does not count it
 template <class T>
 concept MemoryEngine = requires(T engine, const Device& device, const Controller& controller,
                                 std::vector<Command>* commands, std::uint64_t id, Time at,
@@ -36,6 +38,7 @@ concept MemoryEngine = requires(T engine, const Device& device, const Controller
   { engine.next() } -> std::same_as<Time>;
   { engine.step() } -> std::same_as<std::optional<Completion>>;
   { engine.finish(at) } -> std::same_as<Work>;
+  { engine.banks() } -> std::same_as<std::vector<BankWork>>;
 };
 
 } // namespace nearfar::sim

@@ -4,7 +4,7 @@ namespace nearfar::sim {
 
 ExactChannel::ExactChannel(const Device& device, const Controller& controller, std::uint32_t number)
     : timing_(device), refreshes_(device), rows_(controller, timing_.banks().size()),
-      scheduler_(controller), statistics_(timing_.ranks().size(), number) {}
+      scheduler_(controller), statistics_(timing_, number) {}
 
 void ExactChannel::add(bool posted, std::uint64_t id, Time at, const Place& place, bool write) {
   queues_.of(posted).push_back({id, timing_.clock_edge(at), place, write, false});

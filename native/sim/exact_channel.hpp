@@ -44,6 +44,7 @@ public:
   void finish(Time end);
 
   const Work& work() const { return statistics_.work(); }
+  const std::vector<BankWork>& banks() const { return statistics_.banks(); }
 
   /// Appends every command to `out`, until called with nullptr.
   void record(std::vector<Command>* out) { statistics_.record(out); }

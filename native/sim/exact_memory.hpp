@@ -86,6 +86,13 @@ public:
     return sum;
   }
 
+  std::vector<BankWork> banks() const {
+    std::vector<BankWork> all;
+    for (const ExactChannel& channel : channels_)
+      all.insert(all.end(), channel.banks().begin(), channel.banks().end());
+    return all;
+  }
+
 private:
   ExactMemory(const Device& device, const Controller& controller)
       : decoder_(device.shape, controller.mapping) {}

@@ -42,6 +42,7 @@ public:
     banks_->finish(end);
     return banks_->work();
   }
+  std::vector<BankWork> banks() const { return {}; }
 
 private:
   std::optional<FastBanks> banks_;

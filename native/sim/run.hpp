@@ -226,8 +226,10 @@ private:
     now_ += tail;
     const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
     const Device* devices[2] = {&setup_.far, &setup_.near};
-    for (unsigned near = 0; near < 2; ++near)
-      statistics_.finish_tier(near, *devices[near], tiers_[near].finish(end));
+    for (unsigned near = 0; near < 2; ++near) {
+      const Work work = tiers_[near].finish(end);
+      statistics_.finish_tier(near, *devices[near], work, tiers_[near].banks());
+    }
     return std::move(statistics_).outcome();
   }
 

@@ -44,9 +44,10 @@ public:
     outcome_.moved_pages = moved_pages;
     return outcome_.end;
   }
-  void finish_tier(bool near, const Device& device, const Work& work) {
+  void finish_tier(bool near, const Device& device, const Work& work, std::vector<BankWork> banks) {
     TierOutcome& tier = outcome_.tiers[near];
     tier.work = work;
+    tier.banks = std::move(banks);
     tier.spent = energy_of(device, work, outcome_.end);
     tier.worn = wear_[near].summary();
   }

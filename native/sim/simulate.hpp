@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/histogram.hpp"
+#include "sim/bank_work.hpp"
 #include "sim/command.hpp"
 #include "sim/controller.hpp"
 #include "sim/placement.hpp"
@@ -46,7 +47,8 @@ struct TierOutcome {
   Work work;
   Spent spent;
   Worn worn;
-  std::uint64_t reads = 0; ///< of the program; what rules move is in `work` alone
+  std::vector<BankWork> banks; ///< exact engine, a memory of commands; all requests
+  std::uint64_t reads = 0;     ///< of the program; what rules move is in `work` alone
   std::uint64_t writes = 0;
   Time read_time = 0; ///< summed latencies of reads
   Histogram read_ns;  ///< latencies of reads

@@ -854,6 +854,7 @@ class SimTier(TypedDict):
     read_time_ps: int
     read_percentiles_ns: list[int]
     read_histogram_ns: list[tuple[int, int]]
+    banks: list[dict[str, int]]
     traffic_interval_ps: int
     accesses_by_interval: list[int]
     largest_read_ns: int

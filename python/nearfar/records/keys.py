@@ -101,18 +101,18 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "count",
         None,
         """
-        allocations best_near_threads blocks_per_fence calibration_level cases chains chaser_cpu
-        children cols compared_iterations context_switches count covered_points cpu cpu_node cpus
-        cycles descriptor device_reads device_writes elements entries exit_code far_reads
-        far_rows far_threads far_writes first_address host_epochs instructions interval
-        involuntary_switches iterations l3_stall_cycles last_address line lines_written
-        llc_load_misses llc_loads llc_store_misses llc_stores looks major_faults minor_faults
-        memory_node most_line_writes most_page_writes moved_pages n near_reads near_threads
-        near_writes operations outliers page_faults pages_written pairs pid planned queue_depth
-        reads records refreshes region_count repeat requests row_hit_cap rows rule runs samples
-        schema_version seed series set_aside site size_entries stalls steps sweeps threads
-        traffic_cpus value window write_drain writes
-        writes_between""",
+        activates allocations bank bank_group best_near_threads blocks_per_fence
+        calibration_level cases chains channel chaser_cpu children cols compared_iterations
+        context_switches count covered_points cpu cpu_node cpus cycles descriptor device_reads
+        device_writes elements entries exit_code far_reads far_rows far_threads far_writes
+        first_address host_epochs instructions interval involuntary_switches iterations
+        l3_stall_cycles last_address line lines_written llc_load_misses llc_loads
+        llc_store_misses llc_stores looks major_faults memory_node minor_faults most_line_writes
+        most_page_writes moved_pages n near_reads near_threads near_writes operations outliers
+        page_faults pages_written pairs pid planned queue_depth rank reads records refreshes
+        region_count repeat requests row_hit_cap row_hits rows rule runs samples schema_version
+        seed series set_aside site size_entries stalls steps sweeps threads traffic_cpus value
+        window write_drain writes writes_between""",
     ),
     (
         "ratio",

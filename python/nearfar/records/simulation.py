@@ -54,6 +54,19 @@ class EnergyParts(Shaped):
     background_J: Amount  # noqa: N815
 
 
+class BankWork(Shaped):
+    """What one bank did, for the program and for moved pages."""
+
+    channel: Count
+    rank: Count = Field(description="of the channel")
+    bank_group: Count = Field(description="of the rank")
+    bank: Count = Field(description="of the bank group")
+    reads: Count
+    writes: Count
+    row_hits: Count
+    activates: Count
+
+
 class SimulatedTier(Shaped):
     """One memory under a stream of requests."""
 
@@ -80,6 +93,9 @@ class SimulatedTier(Shaped):
     traffic_bytes_per_s: list[Amount] = Field(
         default_factory=list,
         description="bytes of the program's accesses that ended in an interval, from the start on",
+    )
+    banks: list[BankWork] = Field(
+        default_factory=list, description="exact engine: work by bank, of a memory with commands"
     )
     energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
     energy_parts: EnergyParts | None = None

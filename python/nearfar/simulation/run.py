@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nearfar.records.shape import Origin, Provenance
 from nearfar.records.simulation import (
+    BankWork,
     ControllerSettings,
     Difference,
     EnergyParts,
@@ -203,6 +204,7 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         fields["read_latency_histogram"] = tier["read_histogram_ns"]
     if tier["reads"] + tier["writes"]:
         fields |= _traffic(tier, outcome["end_ps"])
+        fields["banks"] = [BankWork.model_validate(bank) for bank in tier["banks"]]
     if device.has_energy:
         fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}

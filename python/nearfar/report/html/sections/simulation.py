@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.shape import Origin, Shaped
-from nearfar.records.simulation import CountsSimulation, Simulation
+from nearfar.records.simulation import CountsSimulation, SimulatedTier, Simulation
 from nearfar.report.charts.series import Line, series_chart
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.simulation_words import controller_words
@@ -75,8 +75,31 @@ def _section(result: Simulation | CountsSimulation, finding: str, keys: tuple[st
             frozenset({1, 2}),
         ),
     ]
+    tables += [
+        _channels(tier) for tier in (near, far) if isinstance(tier, SimulatedTier) and tier.banks
+    ]
     figures = _traffic(result) if isinstance(result, Simulation) else []
     return Section("simulation", "Simulation", finding, figures, tables, [*result.limits])
+
+
+def _channels(tier: SimulatedTier) -> Table:
+    """Work by channel, and how evenly it is spread over the channel's banks."""
+    rows = []
+    for channel in sorted({bank.channel for bank in tier.banks}):
+        banks = [bank for bank in tier.banks if bank.channel == channel]
+        accesses = [bank.reads + bank.writes for bank in banks]
+        total = max(sum(accesses), 1)
+        rows.append(
+            [
+                Cell(f"{channel}"),
+                Cell(f"{sum(accesses):,}", "", Origin.SIMULATED),
+                Cell(f"{sum(b.row_hits for b in banks) / total:.1%}", "", Origin.SIMULATED),
+                Cell(f"{sum(b.activates for b in banks):,}", "", Origin.SIMULATED),
+                Cell(f"{max(accesses) / total:.1%} of {len(banks)}", "", Origin.SIMULATED),
+            ]
+        )
+    heads = ["Channel", "Accesses", "Row hits", "Activates", "Busiest bank"]
+    return Table(heads, rows, f"Channels of {tier.device}", frozenset(range(1, 5)), folded=True)
 
 
 def _traffic(result: Simulation) -> list[Figure]:
