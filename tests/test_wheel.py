@@ -34,7 +34,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where `nearfar` and `python` of the environment are."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([ROOT / "tools" / "wheel", folder], check=True)
-    (wheel,) = folder.glob("nearfar-*-manylinux_*_x86_64.whl")
+    (wheel,) = folder.glob("nearfar-*-cp311-abi3-manylinux_*_x86_64.whl")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     programs = folder / "venv" / "bin"
     pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
@@ -47,6 +47,7 @@ def test_it_is_whole_and_knows_no_checkout(programs: Path, tmp_path: Path) -> No
     assert "No broken requirements" in run(tmp_path, python, "-m", "pip", "check")
     where = run(tmp_path, python, "-c", "import nearfar; print(nearfar.__path__[0])").strip()
     assert Path(where).is_relative_to(programs.parent)
+    assert [file.name for file in Path(where).glob("_native*.so")] == ["_native.abi3.so"]
     package = [file for file in Path(where).rglob("*") if file.suffix in ("", ".so")]
     linked = [file for file in package if file.is_file()]
     assert len(linked) > 8  # the native core, libraries and programs

@@ -37,7 +37,7 @@ _ALLOCATIONS = "libnearfar-trace-allocations.so"
 HOW_TO_INSTRUMENT = (
     "compile it with the flags that `nearfar trace flags` prints, and trace it with "
     "`nearfar trace --recorder instrumented`, which `nearfar sim` reads; `nearfar advise` "
-    "does not support that recorder"
+    "does not support that recorder, but requires no emulator without --emulate"
 )
 #: Notes in the header on untraced accesses.
 _UNTRACED_ALWAYS = (
