@@ -5,7 +5,7 @@
 .venv/bin/python benchmarks/simulator_peers.py compare DIR CLOCKS.json
     compares; CLOCKS.json has the peer's settings and results:
     {"peer": NAME, "device": NAME, "figures": {KEY: VALUE, ...} that differ from the device's,
-     "mapping": FIELDS, "write_drain": [FROM, TO], "row_hit_cap": N or null,
+     "mapping": FIELDS, "write_drain": [FROM, TO, IDLE], "row_hit_cap": N or null,
      "clocks": {"seq": {"16": CLOCKS, ...}, ...}}
     benchmarks/peers/ has those of Ramulator 2.1 and DRAMsim3
 

@@ -165,6 +165,16 @@ def test_a_refusal_is_a_document_where_one_was_asked_for(verb: str) -> None:
     assert check(case, {}) == []
 
 
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--out", "--mapping"])
+def test_a_flag_is_not_the_value_of_the_flag_before_it(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run_nearfar("sim", "--pattern", "random", "--far", "ddr4-3200", flag, "--quiet")
+    done.assert_refused(2, "--quiet is a flag, not a value")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_json_that_a_program_is_given_is_not_the_verbs(run_nearfar: RunNearfar) -> None:
     for before in ((), ("--",)):
         done = run_nearfar("advise", *before, "no-such-program", "--json", "-")

@@ -38,7 +38,7 @@ Device make_sim_device(const char* name, const char* kind, const Figures& figure
 
 Controller make_controller(const char* page_policy, double timeout_ns, const char* scheduler,
                            unsigned row_hit_cap, unsigned drain_from, unsigned drain_to,
-                           const char* mapping) {
+                           unsigned drain_idle, const char* mapping) {
   Result<AddressMapping> parsed = parse_mapping(mapping);
   if (!parsed) raise(parsed.error());
   Controller made;
@@ -48,6 +48,7 @@ Controller make_controller(const char* page_policy, double timeout_ns, const cha
   made.row_hit_cap = row_hit_cap;
   made.drain_from = drain_from;
   made.drain_to = drain_to;
+  made.drain_idle = drain_idle;
   made.mapping = *parsed;
   if (Status checked = check(made); !checked) raise(checked.error());
   return made;
@@ -289,7 +290,7 @@ void register_sim(nb::module_& module) {
   nb::class_<Controller>(module, "SimController")
       .def(nb::new_(&make_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
            nb::arg("scheduler"), nb::arg("row_hit_cap"), nb::arg("drain_from"), nb::arg("drain_to"),
-           nb::arg("mapping"));
+           nb::arg("drain_idle"), nb::arg("mapping"));
   nb::class_<Plan>(module, "SimPlan")
       .def(nb::new_(&make_plan), nb::arg("rule"), nb::arg("near_by_default"), nb::arg("ranges"),
            nb::arg("objects"), nb::arg("near_weight"), nb::arg("far_weight"), nb::arg("near_bytes"),

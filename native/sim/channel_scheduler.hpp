@@ -2,9 +2,10 @@
 //
 // Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh, column,
 //                activate, precharge; then the oldest request. FCFS: the oldest request alone.
-// Posted writes  Writes are buffered until drain_from are queued, then drained until drain_to
-//                remain. When the direction changes, requests of the other queue whose rows were
-//                activated for them finish first, so no row is activated and closed without use.
+// Posted writes  Writes are drained when drain_from are queued, or drain_idle while no demand
+//                waits, until drain_to remain and a demand waits. When the direction changes, requests of the other queue
+//                whose rows were activated for them finish first, so no row is activated and closed
+//                without use.
 // Thread safety  one thread.
 #pragma once
 
@@ -22,19 +23,42 @@ class ChannelScheduler {
 public:
   explicit ChannelScheduler(const Controller& controller)
       : scheduler_(controller.scheduler), drain_from_(controller.drain_from),
-        drain_to_(controller.drain_to) {}
+        drain_to_(controller.drain_to), drain_idle_(controller.drain_idle) {}
 
   /// Capacity of the write queue, in requests.
   std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
 
-  /// Whether posted writes are issued without waiting for more of them.
-  void set_flushing(bool flushing) { flushing_ = flushing; }
+  /// From now on any posted write is drained while no demand waits.
+  void flush() { drain_idle_ = 1; }
 
-  /// The next command; its time is `never` if no request waits.
+  /// The next command; its time is `never` if none may be issued before another request arrives.
   ChannelCandidate choose(const RequestQueues& queues, const ChannelTiming& timing,
                           const RefreshManager& refreshes, RowPolicy& rows) {
+    const std::size_t posted = queues.posted().size();
+    if (posted >= drain_from_) set_draining(true);
+    if (posted <= drain_to_) set_draining(false);
+    if (!draining_ && posted >= drain_idle_) {
+      const Time demanded_from = queues.demanded_from();
+      if (demanded_from > timing.command_from()) {
+        set_draining(true);
+        const ChannelCandidate idle = choose_active(queues, timing, refreshes, rows);
+        if (idle.at < demanded_from) return idle;
+        set_draining(false);
+      }
+    }
+    return choose_active(queues, timing, refreshes, rows);
+  }
+
+private:
+  void set_draining(bool draining) {
+    unfinished_ |= draining != draining_;
+    draining_ = draining;
+  }
+
+  /// The next command for a request of the queue that is served.
+  ChannelCandidate choose_active(const RequestQueues& queues, const ChannelTiming& timing,
+                                 const RefreshManager& refreshes, RowPolicy& rows) {
     ChannelCandidate best;
-    choose_queue(queues);
     const std::vector<ChannelRequest>& active = queues.of(draining_);
     if (active.empty()) return best;
     rows.begin();
@@ -50,7 +74,6 @@ public:
     return best;
   }
 
-private:
   /// The first and the end of the requests whose commands may be next.
   std::pair<std::size_t, std::size_t> eligible_of(const std::vector<ChannelRequest>& active) const {
     if (scheduler_ == Scheduler::fr_fcfs) return {0, active.size()};
@@ -60,16 +83,6 @@ private:
     const auto oldest = std::min_element(active.begin(), active.end(), by_arrival);
     const auto index = static_cast<std::size_t>(oldest - active.begin());
     return {index, index + 1};
-  }
-
-  void choose_queue(const RequestQueues& queues) {
-    bool draining = draining_;
-    const std::size_t posted = queues.posted().size();
-    if (draining && !flushing_ && posted <= drain_to_) draining = false;
-    if (posted >= drain_from_ || (flushing_ && queues.demands().empty())) draining = true;
-    draining = draining && posted > 0;
-    unfinished_ |= draining != draining_;
-    draining_ = draining;
   }
 
   /// Requests of the other queue whose rows were opened for them before the change.
@@ -132,9 +145,9 @@ private:
   Scheduler scheduler_;
   unsigned drain_from_;
   unsigned drain_to_;
+  unsigned drain_idle_;
   bool draining_ = false;
   bool unfinished_ = false; ///< requests of the other queue may still have activated rows
-  bool flushing_ = false;
 };
 
 } // namespace nearfar::sim

@@ -22,6 +22,7 @@ struct Controller {
   Time timeout = 100'000;   ///< of PagePolicy::timeout: idle time of a row until it is closed
   unsigned drain_from = 32; ///< posted writes waiting in a channel when they start to be written
   unsigned drain_to = 16;   ///< and how many are left when reads come first again
+  unsigned drain_idle = 1;  ///< and how many are enough while no read waits
   Scheduler scheduler = Scheduler::fr_fcfs;
   unsigned row_hit_cap =
       0; ///< column commands to an open row before an older request that requires

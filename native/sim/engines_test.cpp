@@ -251,10 +251,54 @@ TEST_CASE(
 }
 
 TEST_CASE("the fast engine refuses what it does not model") {
-  Setup setup = all_far(ddr4(), Engine::fast);
-  setup.far_controller.scheduler = Scheduler::fcfs;
-  SyntheticSource source({Pattern::random, 10, mib, 0, 0, 1});
-  CHECK(!simulate(source, setup));
+  const auto refuses = [](auto change) {
+    Setup setup = all_far(ddr4(), Engine::fast);
+    change(setup);
+    SyntheticSource source({Pattern::random, 10, mib, 0, 0, 1});
+    return !simulate(source, setup);
+  };
+  CHECK(!refuses([](Setup&) {}));
+  CHECK(refuses([](Setup& setup) { setup.far_controller.scheduler = Scheduler::fcfs; }));
+  CHECK(refuses([](Setup& setup) { setup.far_controller.page = PagePolicy::timeout; }));
+  CHECK(refuses([](Setup& setup) { setup.core.posted_writes = false; }));
+}
+
+TEST_CASE("posted writes are written while no read waits, once enough of them wait") {
+  const std::uint64_t writes = 8;
+  for (const Engine engine : {Engine::fast, Engine::exact})
+    for (const unsigned idle : {1u, 9u}) {
+      Setup setup = all_far(unrefreshed(), engine);
+      setup.far_controller.drain_idle = idle;
+      setup.core.window = 1;
+      std::vector<Request> requests(writes + 2);
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].address = i * line_bytes;
+        requests[i].write = i < writes;
+      }
+      // Where the writes were written, their rows are open.
+      requests[writes].gap = 10'000'000;
+      const Outcome o = run(setup, requests, true);
+      const Timing& t = setup.far.timing;
+      const Time reads = idle == 1 ? 2 * (t.CL + t.burst) : 2 * (t.tRCD + t.CL + t.burst);
+      CAPTURE(idle);
+      CHECK(o.end == 10'000'000 + reads);
+      CHECK(o.tiers[0].work.writes == writes);
+    }
+}
+
+TEST_CASE("reads that have arrived do not wait for writes that are posted later") {
+  Setup setup = all_far(unrefreshed(), Engine::exact);
+  setup.core.window = 2;
+  std::vector<Request> requests(34);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].address = i * line_bytes;
+    requests[i].write = i > 0 && i < 33;
+  }
+  requests[1].gap = 1'000'000; // 32 writes are posted when the first read has long ended
+  const Outcome o = run(setup, requests, true);
+  const Timing& t = setup.far.timing;
+  CHECK(o.tiers[0].read_ns.largest() >= (t.tRCD + t.CL + t.burst) / 1000);
+  CHECK(o.tiers[0].read_time < 2 * (t.tRCD + t.CL + t.burst) + 64 * t.tCCDL);
 }
 
 TEST_CASE("the exact engine refreshes on time under load, and is found out where it does not") {

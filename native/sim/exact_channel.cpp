@@ -8,7 +8,6 @@ ExactChannel::ExactChannel(const Device& device, const Controller& controller, s
 
 void ExactChannel::add(bool posted, std::uint64_t id, Time at, const Place& place, bool write) {
   queues_.of(posted).push_back({id, timing_.clock_edge(at), place, write, false});
-  scheduler_.set_flushing(false);
   chosen_ = false;
 }
 

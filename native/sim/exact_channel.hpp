@@ -25,9 +25,9 @@ public:
   void post(Time at, const Place& place);
   bool has_room() const { return queues_.posted().size() < scheduler_.max_posted(); }
 
-  /// Posted writes are issued without waiting for more, until demand() or post().
+  /// From now on any posted write is issued while no demand waits.
   void flush() {
-    scheduler_.set_flushing(true);
+    scheduler_.flush();
     chosen_ = false;
   }
 

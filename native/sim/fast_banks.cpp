@@ -7,12 +7,14 @@
 namespace nearfar::sim {
 
 FastBanks::FastBanks(const Device& device, const Controller& controller)
-    : timing_(device.timing), controller_(controller), decoder_(device.shape, controller.mapping) {
+    : timing_(device.timing), banks_per_group_(static_cast<std::uint32_t>(device.shape.banks)),
+      controller_(controller), decoder_(device.shape, controller.mapping) {
   for (std::uint64_t c = 0; c < device.shape.channels; ++c) {
     Channel& channel = channels_.emplace_back(timing_);
     for (std::uint64_t r = 0; r < device.shape.ranks; ++r)
       channel.ranks.emplace_back(timing_);
-    channel.banks.resize(device.shape.ranks * device.shape.groups * device.shape.banks);
+    channel.groups.resize(device.shape.ranks * device.shape.groups);
+    channel.banks.resize(channel.groups.size() * device.shape.banks);
   }
 }
 
@@ -51,7 +53,7 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   }
   const Time activated = rank.activates.book(rank.windows.book(rank.long_windows.book(from)));
   ++work_.activates;
-  if (!rank.any_open && controller_.page != PagePolicy::closed) {
+  if (!rank.any_open && controller_.page == PagePolicy::open) {
     rank.any_open = true;
     rank.open_since = activated;
   }
@@ -63,15 +65,12 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   bank.precharge_from = activated + timing_.tRAS;
 }
 
-/// Rows that the page policy closes are closed at the next access: at once if this request was not
-/// yet waiting for the row when it was last used, or after its idle time.
+/// Rows that are not kept open are closed at the next access, unless this request was already
+/// waiting for the row when it was last used.
 void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
-  const bool at_once = controller_.page == PagePolicy::closed;
-  const Time keeps = bank.last_used + (at_once ? 0 : controller_.timeout);
-  if (at <= keeps && (bank.row == row || !at_once)) return;
-  const Time closing = std::max(bank.precharge_from, keeps);
-  leave(bank, at_once ? bank.last_used : closing);
-  bank.activate_from = precharge(rank, bank, closing);
+  if (at <= bank.last_used && bank.row == row) return;
+  leave(bank, bank.last_used);
+  bank.activate_from = precharge(rank, bank, std::max(bank.precharge_from, bank.last_used));
   bank.row = closed;
 }
 
@@ -101,17 +100,17 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
     bank.left = {};
     bank.epoch = rank.epoch;
   }
-  if (controller_.page != PagePolicy::open && bank.row != closed)
+  if (controller_.page == PagePolicy::closed && bank.row != closed)
     close_lazily(rank, bank, at, place.row);
   if (bank.row == place.row)
     ++work_.row_hits;
   else if (const unsigned back = left_row(bank, place.row, at))
-    return access_left(channel, rank, bank, back, at, write);
+    return access_left(channel, place, back, at, write);
   else
     open_row(rank, bank, at, place.row);
 
   Time column = std::max(at, write ? bank.write_from : bank.column_from);
-  column = write ? std::max(column, channel.write_from) : after_writes(rank, column);
+  column = write ? std::max(column, channel.write_from) : read_from(channel, place, column);
   const Time lead = write ? t.CWL : t.CL;
   const Time begin = channel.bus.book(column + lead);
   const Time end = begin + t.burst;
@@ -128,8 +127,8 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   }
   ++work_.writes;
   bank.dirty = true;
-  rank.write_data_begin = begin;
-  rank.read_from = end + t.tWTR;
+  rank.turnaround = {begin, end + t.tWTR};
+  channel.groups[place.bank / banks_per_group_] = {begin, end + t.tWTRL};
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -149,14 +148,15 @@ unsigned FastBanks::left_row(const Bank& bank, std::uint64_t row, Time at) {
 }
 
 /// An access that an exact scheduler takes before it closes the row; what came after waits.
-Time FastBanks::access_left(Channel& channel, Rank& rank, Bank& bank, unsigned back, Time at,
+Time FastBanks::access_left(Channel& channel, const Place& place, unsigned back, Time at,
                             bool write) {
   const Timing& t = timing_;
+  Bank& bank = channel.banks[place.bank];
   const bool at_once = controller_.page == PagePolicy::closed;
   Left& left = bank.left[(bank.lefts - back) % bank.left.size()];
   const Time free = std::max(at, left.column_from);
   const Time lead = write ? t.CWL : t.CL;
-  const Time begin = channel.bus.book((write ? free : after_writes(rank, free)) + lead);
+  const Time begin = channel.bus.book((write ? free : read_from(channel, place, free)) + lead);
   const Time column = begin - lead;
   const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
   Time later = std::max(left.until, at_once ? column : done) - left.until;
@@ -181,11 +181,13 @@ Time FastBanks::access_left(Channel& channel, Rank& rank, Bank& bank, unsigned b
   return at_once ? done + t.tRP : done;
 }
 
-/// A read waits until the data of the last write of its rank are in.
-Time FastBanks::after_writes(const Rank& rank, Time column) const {
-  const bool meets =
-      column < rank.read_from && column + timing_.CL + timing_.burst > rank.write_data_begin;
-  return meets ? rank.read_from : column;
+/// A read waits until the data of the last write of its rank and of its group are in.
+Time FastBanks::read_from(const Channel& channel, const Place& place, Time column) const {
+  for (const Turnaround& after :
+       {channel.ranks[place.rank].turnaround, channel.groups[place.bank / banks_per_group_]})
+    if (column < after.read_from && column + timing_.CL + timing_.burst > after.write_data_begin)
+      column = after.read_from;
+  return column;
 }
 
 /// A refresh closed the row.
@@ -214,14 +216,40 @@ void FastBanks::order_posted(Channel& channel) {
 
 /// 0 for a row that is open, else which of its bank's other rows it is.
 std::uint32_t FastBanks::turn_of(const Channel& channel, std::uint32_t number) {
-  const Place& place = channel.posted[number];
+  const Place& place = channel.posted[number].place;
   Turns& of_bank = turns_[place.bank];
   Posted& one = posted_[number];
   one.before = std::exchange(of_bank.last, number);
   if (channel.banks[place.bank].row == place.row) return one.turn = 0;
   for (std::uint32_t other = one.before; other != none; other = posted_[other].before)
-    if (channel.posted[other].row == place.row) return one.turn = posted_[other].turn;
+    if (channel.posted[other].place.row == place.row) return one.turn = posted_[other].turn;
   return one.turn = ++of_bank.turns;
+}
+
+/// The data of a write come after those of the last read.
+void FastBanks::turn_to_writes(Channel& channel) const {
+  const Timing& t = timing_;
+  channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
+}
+
+/// When the first command of an access is issued that may be issued from `at` on.
+Time FastBanks::first_command(const Channel& channel, const Place& place, Time at) const {
+  const Bank& bank = channel.banks[place.bank];
+  if (bank.row == place.row) return std::max(at, bank.column_from);
+  return std::max(at, bank.row == closed ? bank.activate_from : bank.precharge_from);
+}
+
+/// Writes the posted writes whose first command is issued before `until`, after the last read.
+void FastBanks::write_while_idle(Channel& channel, Time until) {
+  if (channel.posted.size() < controller_.drain_idle || channel.read_column >= until) return;
+  turn_to_writes(channel);
+  std::erase_if(channel.posted, [&](const Write& write) {
+    const Time from = first_command(channel, write.place, std::max(write.at, channel.read_column));
+    if (from >= until) return false;
+    access(channel, write.place, from, true);
+    channel.banks[write.place.bank].left = {}; // what it closed was not waited for
+    return true;
+  });
 }
 
 Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
@@ -229,10 +257,11 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
   const auto end =
       channel.posted.begin() + static_cast<std::ptrdiff_t>(channel.posted.size() - left);
   Time done = at;
-  for (auto place = channel.posted.begin(); place != end; ++place) {
-    done = std::max(done, access(channel, *place, at, true));
-    channel.banks[place->bank].left = {}; // what it closed was not waited for
-    channel.drained = std::max(channel.drained, channel.banks[place->bank].last_used);
+  for (auto write = channel.posted.begin(); write != end; ++write) {
+    done = std::max(done, access(channel, write->place, at, true));
+    Bank& bank = channel.banks[write->place.bank];
+    bank.left = {}; // what it closed was not waited for
+    channel.drained = std::max(channel.drained, bank.last_used);
   }
   channel.posted.erase(channel.posted.begin(), end);
   return done;
@@ -241,13 +270,13 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
 Time FastBanks::post(Time at, std::uint64_t line) {
   const Place place = decoder_.place(line);
   Channel& channel = channels_[place.channel];
-  channel.posted.push_back(place);
+  if (!channel.posted.empty()) write_while_idle(channel, at);
+  channel.posted.push_back({place, at});
   const std::size_t waiting = channel.posted.size();
   const bool full = waiting == 2 * std::size_t{controller_.drain_from};
   if (waiting < controller_.drain_from || (at < channel.drained && !full)) return at;
   const Time on = full ? std::max(at, channel.drained) : at;
-  const Timing& t = timing_;
-  channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
+  turn_to_writes(channel);
   channel.filled = at;
   const Time opening = std::max(at, channel.drained); // while reads whose rows are open finish
   channel.draining = std::max({at, channel.drained, channel.read_column});

@@ -27,6 +27,7 @@ public:
   Time serve(Time at, std::uint64_t line, bool write) {
     const Place place = decoder_.place(line);
     Channel& channel = channels_[place.channel];
+    if (!channel.posted.empty()) write_while_idle(channel, at);
     if (at >= channel.filled && at < channel.drained && !makes_it(channel, place, at))
       at = std::max(at, channel.drained - timing_.tRCD); // its row opens during the last writes
     return access(channel, place, at, write);
@@ -66,6 +67,11 @@ private:
     std::array<Left, 4> left; ///< rows that were open before this one, a ring
     std::uint32_t lefts = 0;  ///< how many there have been
   };
+  /// Of a rank or a bank group: reads wait from the data of the last write on.
+  struct Turnaround {
+    Time write_data_begin = 0;
+    Time read_from = 0;
+  };
   struct Rank {
     explicit Rank(const Timing& t)
         : activates(t.tRRD), windows(t.tFAW, 4), long_windows(t.t32AW, 32), array_writes(t.tRRDpre),
@@ -79,17 +85,21 @@ private:
     Time blocked_until = 0;
     Time open_since = 0; ///< rows that stay open: since the first activate after a refresh
     Time open_until = 0; ///< rows that are closed at once: of those accounted for
-    Time write_data_begin = 0;
-    Time read_from = 0; ///< after the last write's data
+    Turnaround turnaround;
     std::uint32_t epoch = 0;
     bool any_open = false;
+  };
+  struct Write {
+    Place place;
+    Time at = 0; ///< when it was posted
   };
   struct Channel {
     explicit Channel(const Timing& t) : bus(t.burst) {}
     Calendar bus;
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
-    std::vector<Place> posted;
+    std::vector<Turnaround> groups; ///< of all ranks
+    std::vector<Write> posted;
     Time filled = 0;      ///< so many writes wait that they go next
     Time draining = 0;    ///< posted writes have the channel from here ...
     Time drained = 0;     ///< ... until their last column command
@@ -101,9 +111,9 @@ private:
   void open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row);
   static void leave(Bank& bank, Time until);
   static unsigned left_row(const Bank& bank, std::uint64_t row, Time at);
-  Time access_left(Channel& channel, Rank& rank, Bank& bank, unsigned back, Time at, bool write);
+  Time access_left(Channel& channel, const Place& place, unsigned back, Time at, bool write);
   bool makes_it(const Channel& channel, const Place& place, Time at) const;
-  Time after_writes(const Rank& rank, Time column) const;
+  Time read_from(const Channel& channel, const Place& place, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
   void refresh(Rank& rank, Time at);
@@ -111,9 +121,13 @@ private:
   void account_open(Rank& rank, Time from, Time until);
   void order_posted(Channel& channel);
   std::uint32_t turn_of(const Channel& channel, std::uint32_t number);
+  void turn_to_writes(Channel& channel) const;
+  void write_while_idle(Channel& channel, Time until);
+  Time first_command(const Channel& channel, const Place& place, Time at) const;
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;
+  std::uint32_t banks_per_group_;
   Controller controller_;
   Decoder decoder_;
   std::vector<Channel> channels_;
@@ -132,7 +146,7 @@ private:
   std::vector<Turns> turns_;         ///< by bank
   std::vector<Posted> posted_;       ///< by place in the queue
   std::vector<std::uint32_t> first_; ///< by turn: place of its first one in the new order
-  std::vector<Place> ordered_;
+  std::vector<Write> ordered_;
 };
 
 } // namespace nearfar::sim

@@ -3,9 +3,11 @@
 // Thread safety  one thread.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "sim/address_mapping.hpp"
+#include "sim/completion.hpp"
 
 namespace nearfar::sim {
 
@@ -24,6 +26,13 @@ public:
   const std::vector<ChannelRequest>& of(bool posted) const { return posted ? posted_ : demands_; }
   const std::vector<ChannelRequest>& demands() const { return demands_; }
   const std::vector<ChannelRequest>& posted() const { return posted_; }
+  /// When the first demand arrives; `never` if there is none.
+  Time demanded_from() const {
+    Time first = never;
+    for (const ChannelRequest& request : demands_)
+      first = std::min(first, request.arrival);
+    return first;
+  }
 
 private:
   std::vector<ChannelRequest> demands_;

@@ -135,12 +135,12 @@ private:
     return accesses_[id].end;
   }
 
-  /// Simulates all events before now_; later requests cannot affect them.
+  /// Simulates all events before now_: a request that comes now must not change them.
   void catch_up() {
     if constexpr (Memory::in_order)
       while (!delayed_.empty() && delayed_.top().first <= now_)
         step();
-    else if (setup_.core.issue == Issue::trace_time)
+    else
       while (earliest().first < now_)
         step();
   }

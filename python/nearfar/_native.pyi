@@ -905,6 +905,7 @@ class SimController:
         row_hit_cap: int,
         drain_from: int,
         drain_to: int,
+        drain_idle: int,
         mapping: str,
     ) -> None: ...
 

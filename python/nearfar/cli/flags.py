@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def writable(target: str | Path | None) -> str | Path | None:
     """For flags that name an output file: refuse an unwritable one before the work starts."""
+    _given(target)
     if target is not None and str(target) != "-":
         require_place(Path(target), "name a file in an existing, writable directory")
     return target
@@ -54,6 +55,7 @@ def a_last_cache(text: str | None) -> str | None:
 
 def record_place(path: Path | None) -> Path | None:
     """Refuse a directory of a record that cannot be made, before any work."""
+    _given(path)
     above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
     if above is not None and not above.is_dir():
         raise BadInputError(f"--out {path}: {above} is not a directory", "name another directory")
@@ -62,10 +64,15 @@ def record_place(path: Path | None) -> Path | None:
     return path
 
 
-def _not_empty(value: object) -> object:
-    """Refuse an empty value: verbs take it for a flag that was not given."""
-    if "" in (value if isinstance(value, list) else [value]):
-        raise typer.BadParameter("the value is empty")
+def _given(value: object) -> object:
+    """Refuse a missing value: an empty one, or the next flag in its place."""
+    for text in map(str, value if isinstance(value, list) else [value]):
+        if text == "":
+            raise typer.BadParameter("the value is empty")
+        if text.startswith("--"):
+            raise typer.BadParameter(
+                f"{text} is a flag, not a value; a file of this name: ./{text}"
+            )
     return value
 
 
@@ -85,7 +92,7 @@ def count(
 
 def text(name: str, metavar: str, help: str) -> Any:  # noqa: A002
     """Return a flag whose value is a text."""
-    return typer.Option(name, metavar=metavar, help=help, callback=_not_empty)
+    return typer.Option(name, metavar=metavar, help=help, callback=_given)
 
 
 def size(name: str, help: str) -> Any:  # noqa: A002

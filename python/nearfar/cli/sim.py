@@ -85,8 +85,9 @@ WriteDrain = Annotated[
     str,
     flags.text(
         "--write-drain",
-        "FROM:TO",
-        "Posted writes waiting when they are written, and when reads go first again.",
+        "FROM:TO:IDLE",
+        "Posted writes waiting when they are written, when reads go first again, and when they are "
+        "written while no read waits.",
     ),
 ]
 Mapping = Annotated[
@@ -174,7 +175,7 @@ def sim(
     page_policy: Pages = None,
     scheduler: Schedule = "fr-fcfs",
     row_hit_cap: RowHitCap = None,
-    write_drain: WriteDrain = "32:16",
+    write_drain: WriteDrain = "32:16:1",
     mapping: Mapping = "rorabacobgch",
     write_policy: Writes = None,
     instruction_ns: InstructionNs = 0.37,

@@ -136,8 +136,9 @@ class ControllerSettings(Shaped):
     row_hit_cap: Count | None = Field(
         None, description="accesses to an open row before an older request for another row"
     )
-    write_drain: tuple[Count, Count] = Field(
-        description="posted writes waiting when they start to be written, and when reads resume"
+    write_drain: tuple[Count, Count, Count] = Field(
+        description="posted writes waiting when they start to be written, when reads resume, and "
+        "when they start to be written while no read waits"
     )
     address_mapping: str = Field(description="address fields from the highest bits to the lowest")
 

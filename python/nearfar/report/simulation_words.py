@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearfar.records.simulation import ControllerSettings, Simulation
 
 _DEFAULTS = ControllerSettings(
-    scheduler="fr-fcfs", row_hit_cap=None, write_drain=(32, 16), address_mapping="rorabacobgch"
+    scheduler="fr-fcfs", row_hit_cap=None, write_drain=(32, 16, 1), address_mapping="rorabacobgch"
 )
 
 
@@ -19,7 +19,7 @@ def controller_words(result: Simulation) -> str:
     if settings.row_hit_cap:
         words.append(f"at most {settings.row_hit_cap} row hits before an older request")
     if settings.write_drain != _DEFAULTS.write_drain:
-        words.append("writes drained from {} to {}".format(*settings.write_drain))
+        words.append("writes drained from {} to {}, idle from {}".format(*settings.write_drain))
     if settings.address_mapping != _DEFAULTS.address_mapping:
         words.append(f"addresses {settings.address_mapping}")
     return ", ".join(words)

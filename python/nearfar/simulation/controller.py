@@ -19,17 +19,17 @@ DEFAULT_MAPPING = "rorabacobgch"
 class Controller:
     """Settings of both memories' controllers; devices without known commands ignore them.
 
-    ``write_drain``: posted writes that wait in a channel when they start to be written, and when
-    reads go first again. ``row_hit_cap``: accesses to an open row before an older request for
-    another row of the bank goes first; None: no limit. ``mapping``: address fields from the
-    highest bits to the lowest, as DRAMsim3 writes them.
+    ``write_drain``: posted writes that wait in a channel when they start to be written, when reads
+    go first again, and when they start to be written while no read waits. ``row_hit_cap``: accesses
+    to an open row before an older request for another row of the bank goes first; None: no limit.
+    ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3 writes them.
     """
 
     page_policy: PagePolicy = "open"
     timeout_ns: float = 100.0
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = None
-    write_drain: tuple[int, int] = (32, 16)
+    write_drain: tuple[int, int, int] = (32, 16, 1)
     mapping: str = DEFAULT_MAPPING
 
     def native(self) -> SimController:
@@ -46,9 +46,10 @@ class Controller:
         )
 
 
-def parse_write_drain(text: str) -> tuple[int, int]:
-    """Two counts from ``FROM:TO``. Raises BadInputError."""
-    start, _, stop = text.partition(":")
-    if not (start.isdecimal() and stop.isdecimal() and len(text) < 10):
-        raise BadInputError(f"invalid --write-drain {text}", "give two counts, such as 32:16")
-    return int(start), int(stop)
+def parse_write_drain(text: str) -> tuple[int, int, int]:
+    """Three counts from ``FROM:TO:IDLE``. Raises BadInputError."""
+    counts = text.split(":")
+    if len(counts) != 3 or not all(count.isdecimal() and len(count) < 5 for count in counts):
+        raise BadInputError(f"invalid --write-drain {text}", "give three counts, such as 32:16:1")
+    start, stop, idle = map(int, counts)
+    return start, stop, idle

@@ -89,7 +89,7 @@ class Experiment(_Strict):
     page_policy: PagePolicy
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = Field(None, ge=1)
-    write_drain: tuple[int, int] = (32, 16)
+    write_drain: tuple[int, int, int] = (32, 16, 1)
     mapping: str = DEFAULT_MAPPING
     core: CoreModel
     instruction_ns: float = Field(ge=0)

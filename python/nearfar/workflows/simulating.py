@@ -62,7 +62,7 @@ class SimRequest:
     page_policy: PagePolicy | None = None
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = None
-    write_drain: str = "32:16"
+    write_drain: str = "32:16:1"
     mapping: str = DEFAULT_MAPPING
     write_policy: WritePolicy | None = None
     instruction_ns: float = 0.37
