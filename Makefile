@@ -41,7 +41,7 @@ check: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and the tests that 
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests
 
-test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang $(STAMPS)/wheel ## the tests that take minutes, ten of them fuzzing
+test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang $(STAMPS)/wheel ## the tests that take minutes, ten of them fuzzing, and an hour of forks, threads and signals in heaps
 	@$(PYTHON) -m pytest -m long
 	@tools/fuzz 600
 

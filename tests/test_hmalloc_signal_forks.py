@@ -38,6 +38,12 @@ def test_a_handler_that_interrupts_libc_within_fork_does_not_hang(program: Path)
     assert (done.returncode, done.stdout) == (0, "all forks well\n"), done.stderr
 
 
+def test_threads_fork_while_a_handler_that_interrupts_malloc_forks(program: Path) -> None:
+    """The handler's fork waits for a lock of libc, whose holder forks and waits for the heap's."""
+    done = preloaded(program, "500", "2", "500000", "0", "2")
+    assert (done.returncode, done.stdout) == (0, "all forks well\n"), done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("settings", TIERS.values(), ids=TIERS.keys())
 def test_two_hundred_runs_do_not_hang(settings: dict[str, str], program: Path) -> None:

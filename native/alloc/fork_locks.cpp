@@ -51,6 +51,7 @@ struct HeldLocks {
 constinit HeldLocks interrupted; ///< during a fork; guarded by the locks acquired for it
 
 constexpr unsigned timeout_ms = 20; ///< for each lock
+constexpr unsigned pause_ms = 2;
 
 HeldLocks find_held() {
   HeldLocks held;
@@ -62,14 +63,30 @@ HeldLocks find_held() {
 }
 
 /// Acquires the locks that become free in time: their holders may wait for a lock held here.
-void lock_with_timeout() {
+void lock_what_is_free() {
   for_each_lock([](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
-    unsigned left_ms = timeout_ms;
-    while (!lock.held_by_this_thread() && !lock.try_lock() && left_ms > 0) {
-      os::sleep_ms(1);
-      --left_ms;
-    }
+    if (!lock.held_by_this_thread()) static_cast<void>(lock.lock_within(timeout_ms));
   });
+}
+
+/// Acquires all locks, or none and returns false if one does not become free in time.
+bool lock_all_in_time() {
+  bool all = true;
+  for_each_lock([&](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    all = all && lock.lock_within(timeout_ms);
+  });
+  if (all) return true;
+  for_each_lock([](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    if (lock.held_by_this_thread()) lock.unlock();
+  });
+  return false;
+}
+
+/// The holder of a lock may be in a handler that forks, and wait for libc's lock of the list of
+/// streams, which this thread has acquired for its own fork.
+void lock_all() {
+  while (!lock_all_in_time())
+    os::pause_fork(pause_ms);
 }
 
 } // namespace
@@ -79,9 +96,9 @@ bool fork_interrupted_call() { return interrupted.count > 0; }
 void lock_for_fork() {
   const HeldLocks held = find_held();
   if (held.count == 0)
-    for_each_lock([](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS { lock.lock(); });
+    lock_all();
   else
-    lock_with_timeout();
+    lock_what_is_free();
   interrupted = held;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "os/cpu.hpp"
+#include "os/process.hpp"
 
 namespace nearfar::os {
 
@@ -16,6 +17,17 @@ std::uint32_t Lock::number_this_thread() {
   return lock_holder_number;
 }
 
+bool Lock::wait_once(const timespec* limit) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  if (seen == unlocked) // others may be asleep: the holder has to wake one when it is done
+    return state_.compare_exchange_strong(seen, this_thread() | contended,
+                                          std::memory_order_acquire);
+  if ((seen & contended) != 0 ||
+      state_.compare_exchange_strong(seen, seen | contended, std::memory_order_relaxed))
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, seen | contended, limit, nullptr, 0);
+  return false;
+}
+
 void Lock::wait() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
   // A critical section is shorter than going to sleep, unless its owner was preempted.
   constexpr int spins = 100;
@@ -23,19 +35,16 @@ void Lock::wait() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
     spin_pause();
     if (state_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
   }
-  for (;;) {
-    std::uint32_t seen = state_.load(std::memory_order_relaxed);
-    if (seen == unlocked) { // others may be asleep: the holder has to wake one when it is done
-      if (state_.compare_exchange_strong(seen, this_thread() | contended,
-                                         std::memory_order_acquire))
-        return;
-      continue;
-    }
-    if ((seen & contended) == 0 &&
-        !state_.compare_exchange_strong(seen, seen | contended, std::memory_order_relaxed))
-      continue;
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, seen | contended, nullptr, nullptr, 0);
+  while (!wait_once(nullptr)) {
   }
+}
+
+bool Lock::wait_for(unsigned ms) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  constexpr timespec slice{0, 1'000'000};
+  const std::uint64_t end_ms = coarse_ms() + ms;
+  while (!wait_once(&slice))
+    if (coarse_ms() > end_ms) return false;
+  return true;
 }
 
 void Event::set() {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 
 #include "base/thread_annotations.hpp"
 
@@ -27,6 +28,8 @@ public:
     std::uint32_t expected = unlocked;
     return state_.compare_exchange_strong(expected, this_thread(), std::memory_order_acquire);
   }
+  /// Returns false if the lock does not become free in time.
+  bool lock_within(unsigned ms) NEARFAR_TRY_ACQUIRE(true) { return try_lock() || wait_for(ms); }
   void unlock() NEARFAR_RELEASE() {
     if ((state_.exchange(unlocked, std::memory_order_release) & contended) != 0) wake();
   }
@@ -44,6 +47,9 @@ private:
   }
   static std::uint32_t number_this_thread();
   void wait() NEARFAR_ACQUIRE();
+  /// Acquires the lock if it is free, otherwise waits once; may return early.
+  bool wait_once(const timespec* limit) NEARFAR_TRY_ACQUIRE(true);
+  bool wait_for(unsigned ms) NEARFAR_TRY_ACQUIRE(true);
   void wake();
   std::atomic<std::uint32_t> state_{unlocked};
 };

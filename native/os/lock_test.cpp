@@ -29,6 +29,29 @@ TEST_CASE("a lock is held by one thread at a time, and each thread knows whether
   CHECK(wrong == 0);
 }
 
+TEST_CASE("a lock that another thread holds is not acquired in time, one that it releases is") {
+  os::Lock lock;
+  std::atomic<bool> taken{false};
+  std::atomic<bool> tried{false};
+  std::thread thread([&]() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    lock.lock();
+    taken = true;
+    while (!tried)
+      std::this_thread::yield();
+    lock.unlock();
+  });
+  while (!taken)
+    std::this_thread::yield();
+  bool in_time = lock.lock_within(1);
+  CHECK_FALSE(in_time);
+  tried = true;
+  constexpr unsigned minute_ms = 60'000;
+  in_time = in_time || lock.lock_within(minute_ms);
+  CHECK(in_time);
+  if (in_time) lock.unlock();
+  thread.join();
+}
+
 TEST_CASE("in the child of a fork, a lock keeps its holder") {
   os::Lock mine;
   os::Lock other;

@@ -194,6 +194,12 @@ void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   pthread_atfork(block_for_fork, restore_after_fork, restore_after_fork);
 }
 
+void pause_fork(unsigned milliseconds) {
+  _IO_list_unlock();
+  sleep_ms(milliseconds);
+  _IO_list_lock();
+}
+
 void at_exit(void (*run)()) { std::atexit(run); }
 
 bool on_signal(int number, void (*run)(int)) {

@@ -56,6 +56,9 @@ void set_thread_value(void* value);
 /// stream's lock may wait for, and fflush(NULL) holds the list while it waits for streams. A
 /// handler that forked between the two would have its child unlock a list that is not locked.
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+/// For `before` of at_fork(): releases the lock of the list for another thread that forks. A
+/// recursive lock that an interrupted call of this thread holds as well stays locked.
+void pause_fork(unsigned milliseconds);
 
 void at_exit(void (*run)());
 /// False if the signal cannot be caught, or something else catches it.

@@ -1,6 +1,7 @@
 /* Forks in a signal handler, which interrupts malloc(), free() and fork() of the main program.
  * Arguments: how many forks the handler makes, how many other threads allocate meanwhile, below how
- * many bytes blocks are, and how many empty fork handlers fork() has to read.
+ * many bytes blocks are, how many empty fork handlers fork() has to read, and how many threads fork
+ * meanwhile.
  * Prints whether all children ended well. Ends by SIGALRM if no fork ends for a minute. */
 #include <errno.h>
 #include <pthread.h>
@@ -42,6 +43,19 @@ static void* churn(void* unused) {
   return unused;
 }
 
+static void* fork_again_and_again(void* unused) {
+  while (!stop) {
+    const pid_t child = fork();
+    if (child == 0) {
+      free(malloc(50000));
+      _exit(0);
+    }
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) ++failed;
+  }
+  return unused;
+}
+
 static void work(unsigned* seed, void* blocks[64]) {
   *seed = *seed * 1664525u + 1013904223u;
   void** at = &blocks[*seed >> 26];
@@ -77,7 +91,8 @@ int main(int count, char** arguments) {
   if (count > 3) block_limit = (unsigned)atoi(arguments[3]);
   for (int left = count > 4 ? atoi(arguments[4]) : 0; left > 0; --left)
     pthread_atfork(NULL, NULL, NULL);
-  pthread_t others[8];
+  const int forkers = count > 5 ? atoi(arguments[5]) : 0;
+  pthread_t others[16];
   void* blocks[64] = {0};
   unsigned seed = 1;
   sigset_t usr1;
@@ -87,6 +102,8 @@ int main(int count, char** arguments) {
   pthread_sigmask(SIG_BLOCK, &usr1, NULL); /* other threads do not take it */
   for (int t = 0; t < threads && t < 8; ++t)
     pthread_create(&others[t], NULL, churn, NULL);
+  for (int t = 0; t < forkers && t < 8; ++t)
+    pthread_create(&others[8 + t], NULL, fork_again_and_again, NULL);
   struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &action, NULL);
   alarm(no_progress_s);
@@ -100,6 +117,8 @@ int main(int count, char** arguments) {
   stop = 1;
   for (int t = 0; t < threads && t < 8; ++t)
     pthread_join(others[t], NULL);
+  for (int t = 0; t < forkers && t < 8; ++t)
+    pthread_join(others[8 + t], NULL);
   printf("%s\n", failed == 0 ? "all forks well" : "some forks failed");
   return failed != 0;
 }
