@@ -321,7 +321,7 @@ def chase_ns(device: Device, region_bytes: int) -> float:
             source,
             device.native,
             device.native,
-            _native.SimController("open", 0.0, "fr-fcfs", 0, 32, 16, 1, "rorabacobgch"),
+            _native.SimController("open", 0.0, "fr-fcfs", 0, 32, 16, 1, "rorabacobgch", None, None),
             plan,
             "fast",
             "window",

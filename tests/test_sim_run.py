@@ -95,6 +95,29 @@ def test_settings_of_the_controller_reach_the_engine_and_the_record(
     assert capped["controller"]["row_hit_cap"] == 1
 
 
+def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearfar) -> None:
+    stream = ("sim", "--pattern", "chase", "--requests", "5000", "--far", "ddr4-3200")
+    common = (*stream, "--engine", "exact", "--page-policy", "closed")
+    awake = simulated(run_nearfar, *common)
+    asleep = simulated(run_nearfar, *common, "--power-down-after", "0")
+    refreshed = simulated(run_nearfar, *common, "--self-refresh-after", "0")
+    for found in (asleep, refreshed):
+        assert found["time_s"] > awake["time_s"]
+        assert "dram-snu has no figures of" in " ".join(found["limits"])
+
+    def watts(found: dict[str, Any]) -> float:
+        far: dict[str, Any] = found["tiers"]["far"]
+        return float(far["energy_parts"]["background_J"] / found["time_s"])
+
+    assert watts(refreshed) < watts(asleep) < watts(awake)
+    assert "power_down_s" not in awake["tiers"]["far"]
+    assert asleep["tiers"]["far"]["power_down_s"] > 0
+    assert refreshed["tiers"]["far"]["self_refresh_s"] > awake["time_s"]
+    commands, always = (found["tiers"]["far"]["refreshes"] for found in (refreshed, awake))
+    assert commands / refreshed["time_s"] < always / awake["time_s"]
+    assert asleep["controller"]["power_down_after_ns"] == 0
+
+
 def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) -> None:
     common = (*STREAM, "--near", "ddr4-3200", "--far", "pcm-lee")
     times = {
@@ -218,6 +241,9 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         (("sim", "--curve", "--far", "optane-100-lens", "--row-hit-cap", "4"), "no rows"),
         ((*STREAM, "--mapping", "chrorabacobg"), "address mapping 'chrorabacobg'"),
         ((*STREAM, "--scheduler", "fcfs"), "the exact engine"),
+        ((*STREAM, "--far", "ddr4-3200", "--power-down-after", "5"), "the exact engine"),
+        ((*STREAM, "--power-down-after", "5"), "no tXP is known of"),
+        ((*STREAM, "--self-refresh-after", "5"), "no tXS is known of"),
         ((*STREAM, "--page-policy", "timeout"), "the exact engine"),
         ((*STREAM, "--write-policy", "blocking"), "the exact engine"),
         ((*STREAM, "--write-drain", "32"), "--write-drain 32"),
@@ -246,6 +272,8 @@ VALUES = {
     "--scheduler": "fcfs",
     "--row-hit-cap": "4",
     "--write-drain": "8:0:4",
+    "--power-down-after": "100",
+    "--self-refresh-after": "1000",
     "--mapping": "rochrababgco",
     "--write-policy": "posted",
     "--instruction-ns": "0.5",
@@ -272,6 +300,7 @@ IGNORED = {
     ("--counts", "c.json"): (
         *STREAMS_ALONE,
         *("--scheduler", "--row-hit-cap", "--write-drain", "--mapping"),
+        *("--power-down-after", "--self-refresh-after"),
         "--engine",
         "--instruction-ns",
         "--requests",

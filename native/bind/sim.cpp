@@ -27,7 +27,8 @@ constexpr std::string_view pages[] = {"open", "closed", "timeout"};
 constexpr std::string_view schedulers[] = {"fr-fcfs", "fcfs"};
 constexpr std::string_view engines[] = {"fast", "exact"};
 constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
-constexpr std::string_view acts[] = {"activate", "read", "write", "precharge", "refresh"};
+constexpr std::string_view acts[] = {"activate", "read",       "write",        "precharge",
+                                     "refresh",  "power_down", "self_refresh", "wake"};
 constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
 
 Device make_sim_device(const char* name, const char* kind, const Figures& figures) {
@@ -36,9 +37,13 @@ Device make_sim_device(const char* name, const char* kind, const Figures& figure
   return std::move(*made);
 }
 
+Time after_ns(std::optional<double> ns) { return ns ? static_cast<Time>(*ns * 1000) : never; }
+
 Controller make_controller(const char* page_policy, double timeout_ns, const char* scheduler,
                            unsigned row_hit_cap, unsigned drain_from, unsigned drain_to,
-                           unsigned drain_idle, const char* mapping) {
+                           unsigned drain_idle, const char* mapping,
+                           std::optional<double> power_down_after_ns,
+                           std::optional<double> self_refresh_after_ns) {
   Result<AddressMapping> parsed = parse_mapping(mapping);
   if (!parsed) raise(parsed.error());
   Controller made;
@@ -50,6 +55,8 @@ Controller make_controller(const char* page_policy, double timeout_ns, const cha
   made.drain_to = drain_to;
   made.drain_idle = drain_idle;
   made.mapping = *parsed;
+  made.power_down_after = after_ns(power_down_after_ns);
+  made.self_refresh_after = after_ns(self_refresh_after_ns);
   if (Status checked = check(made); !checked) raise(checked.error());
   return made;
 }
@@ -91,6 +98,9 @@ nb::dict tier_dict(const TierOutcome& tier) {
   d["row_hits"] = tier.work.row_hits;
   d["activates"] = tier.work.activates;
   d["refreshes"] = tier.work.refreshes;
+  d["active_power_down_ps"] = tier.work.active_power_down;
+  d["power_down_ps"] = tier.work.power_down;
+  d["self_refresh_ps"] = tier.work.self_refresh;
   d["buffer_hits"] = tier.work.buffer_hits;
   d["read_time_ps"] = tier.read_time;
   nb::list percentiles;
@@ -290,7 +300,8 @@ void register_sim(nb::module_& module) {
   nb::class_<Controller>(module, "SimController")
       .def(nb::new_(&make_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
            nb::arg("scheduler"), nb::arg("row_hit_cap"), nb::arg("drain_from"), nb::arg("drain_to"),
-           nb::arg("drain_idle"), nb::arg("mapping"));
+           nb::arg("drain_idle"), nb::arg("mapping"), nb::arg("power_down_after_ns").none(),
+           nb::arg("self_refresh_after_ns").none());
   nb::class_<Plan>(module, "SimPlan")
       .def(nb::new_(&make_plan), nb::arg("rule"), nb::arg("near_by_default"), nb::arg("ranges"),
            nb::arg("objects"), nb::arg("near_weight"), nb::arg("far_weight"), nb::arg("near_bytes"),

@@ -1,11 +1,12 @@
 // Chooses the next command of a channel.
 //
-// Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh, column,
-//                activate, precharge; then the oldest request. FCFS: the oldest request alone.
+// Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh or wake,
+//                column, activate, precharge, power state; then the oldest request. FCFS: the
+//                oldest request alone.
 // Posted writes  Writes are drained when drain_from are queued, or drain_idle while no demand
-//                waits, until drain_to remain and a demand waits. When the direction changes, requests of the other queue
-//                whose rows were activated for them finish first, so no row is activated and closed
-//                without use.
+//                waits, until drain_to remain and a demand waits. When the direction changes,
+//                requests of the other queue whose rows were activated for them finish first, so no
+//                row is activated and closed without use.
 // Thread safety  one thread.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "sim/channel_candidate.hpp"
 #include "sim/channel_timing.hpp"
 #include "sim/controller.hpp"
+#include "sim/power_manager.hpp"
 #include "sim/refresh_manager.hpp"
 #include "sim/row_policy.hpp"
 
@@ -21,9 +23,10 @@ namespace nearfar::sim {
 
 class ChannelScheduler {
 public:
-  explicit ChannelScheduler(const Controller& controller)
-      : scheduler_(controller.scheduler), drain_from_(controller.drain_from),
-        drain_to_(controller.drain_to), drain_idle_(controller.drain_idle) {}
+  ChannelScheduler(const Device& device, const Controller& controller)
+      : power_(device, controller), scheduler_(controller.scheduler),
+        drain_from_(controller.drain_from), drain_to_(controller.drain_to),
+        drain_idle_(controller.drain_idle) {}
 
   /// Capacity of the write queue, in requests.
   std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
@@ -49,7 +52,24 @@ public:
     return choose_active(queues, timing, refreshes, rows);
   }
 
+  /// The next command that no request is waiting for.
+  ChannelCandidate choose_idle(const RequestQueues& queues, const ChannelTiming& timing,
+                               const RefreshManager& refreshes, RowPolicy& rows) {
+    ChannelCandidate best;
+    rows.begin();
+    offer_maintenance(queues, timing, refreshes, rows, best);
+    return best;
+  }
+
 private:
+  void offer_maintenance(const RequestQueues& queues, const ChannelTiming& timing,
+                         const RefreshManager& refreshes, const RowPolicy& rows,
+                         ChannelCandidate& best) {
+    rows.offer_idle(timing, refreshes, best);
+    refreshes.offer(timing, best);
+    power_.offer(timing, queues, refreshes, best);
+  }
+
   void set_draining(bool draining) {
     unfinished_ |= draining != draining_;
     draining_ = draining;
@@ -69,8 +89,7 @@ private:
     if (unfinished_) offer_unfinished(queues, timing, refreshes, rows, best);
     for (std::size_t i = first; i < last; ++i)
       offer_request(active, i, timing, refreshes, rows, best);
-    rows.offer_idle(timing, refreshes, best);
-    refreshes.offer(timing, best);
+    offer_maintenance(queues, timing, refreshes, rows, best);
     return best;
   }
 
@@ -142,6 +161,7 @@ private:
     if (candidate.at < refreshes.due(candidate.bank)) best.offer(candidate);
   }
 
+  PowerManager power_;
   Scheduler scheduler_;
   unsigned drain_from_;
   unsigned drain_to_;

@@ -64,15 +64,26 @@ public:
     bank.row_hits += !request.opened;
   }
 
-  /// The run has ended; `refreshes` of a rank, the first due at `due`, were not issued.
-  void finish_rank(const ChannelTiming& timing, std::uint32_t rank, Time end, Time due,
-                   std::uint64_t refreshes) {
-    OpenTime& open = open_[rank];
-    if (timing.ranks()[rank].open_rows) // until the refresh that closes them
-      open.until = std::max(open.until, std::min(end, due));
+  /// Called after a rank went to sleep; `number`: its first bank.
+  void asleep(const ChannelTiming& timing, std::uint32_t number, Time at) {
+    const bool refreshes =
+        timing.ranks()[timing.bank(number).rank].state == RankState::self_refresh;
+    log(refreshes ? Act::self_refresh : Act::power_down, timing, number, at, false);
+  }
+  /// Called before a rank wakes.
+  void waking(const ChannelTiming& timing, std::uint32_t number, Time at) {
+    log(Act::wake, timing, number, at, false);
+    slept(timing.ranks()[timing.bank(number).rank], at);
+  }
+
+  /// The run has ended.
+  void finish_rank(const ChannelTiming& timing, std::uint32_t number, Time end) {
+    const ChannelTiming::Rank& rank = timing.ranks()[number];
+    OpenTime& open = open_[number];
+    if (rank.open_rows) open.until = std::max(open.until, end);
     work_.active += open.until - open.since;
     open.since = open.until;
-    work_.refreshes += refreshes;
+    if (rank.state != RankState::awake) slept(rank, std::max(end, rank.asleep_since));
   }
   /// Dirty rows that are still open are written to the array.
   void finish_banks(const ChannelTiming& timing) {
@@ -86,6 +97,15 @@ private:
     Time since = 0;
     Time until = 0;
   };
+
+  /// A rank is asleep until `at`.
+  void slept(const ChannelTiming::Rank& rank, Time at) {
+    const Time time = at - rank.asleep_since;
+    if (rank.state == RankState::self_refresh)
+      work_.self_refresh += time;
+    else
+      (rank.open_rows ? work_.active_power_down : work_.power_down) += time;
+  }
 
   void log(Act act, const ChannelTiming& timing, std::uint32_t number, Time at, bool automatic) {
     if (!commands_) return;

@@ -14,6 +14,8 @@ namespace nearfar::sim {
 
 inline constexpr std::uint64_t no_row = ~std::uint64_t{0};
 
+enum class RankState : unsigned char { awake, power_down, self_refresh };
+
 /// The last `count` activates of a rank: no more are allowed in a time.
 template <std::size_t count>
 class ActivateWindow {
@@ -50,6 +52,11 @@ public:
     Time read_from = 0;
     Time array_write_from = 0;
     unsigned open_rows = 0;
+    RankState state = RankState::awake;
+    Time awake_from = 0; ///< commands are legal; `never` unless awake
+    Time asleep_since = 0;
+    Time busy_until = 0; ///< the end of its last command
+    Time used_until = 0; ///< the end of its last request
   };
 
   explicit ChannelTiming(const Device& device)
@@ -93,9 +100,10 @@ public:
     const Time lead = request.write ? timing_.CWL : timing_.CL;
     Time from = std::max(group.column_from, column_from_);
     if (request.write)
-      from = std::max({from, bank.write_from, group.write_from});
+      from = std::max({from, bank.write_from, group.write_from, ranks_[bank.rank].awake_from});
     else
-      from = std::max({from, bank.read_from, group.read_from, ranks_[bank.rank].read_from});
+      from = std::max({from, bank.read_from, group.read_from, ranks_[bank.rank].read_from,
+                       ranks_[bank.rank].awake_from});
     const bool turns = bank.rank != data_rank_ || request.write != data_write_;
     const Time data_from = data_until_ ? data_until_ + (turns ? timing_.tRTRS : 0) : 0;
     return std::max(from, data_from > lead ? data_from - lead : 0);
@@ -103,14 +111,16 @@ public:
   Time activate_time(const Bank& bank) const {
     const Rank& rank = ranks_[bank.rank];
     return std::max({bank.activate_from, groups_[bank.group].activate_from, rank.activate_from,
-                     rank.four.activate_from(), rank.thirty_two.activate_from()});
+                     rank.awake_from, rank.four.activate_from(), rank.thirty_two.activate_from()});
   }
   Time precharge_time(const Bank& bank) const {
-    return bank.dirty ? std::max(bank.precharge_from, ranks_[bank.rank].array_write_from)
-                      : bank.precharge_from;
+    const Rank& rank = ranks_[bank.rank];
+    const Time from = std::max(bank.precharge_from, rank.awake_from);
+    return bank.dirty ? std::max(from, rank.array_write_from) : from;
   }
 
   void occupy_command_bus(Act act, Time at) {
+    if (act == Act::power_down || act == Act::wake) return; // have a wire of their own
     const bool column = act == Act::read || act == Act::write;
     const bool is_long = column || act == Act::activate;
     command_from_[column ? column_bus_ : 0] = at + (is_long ? long_command_ : timing_.clock);
@@ -131,6 +141,7 @@ public:
     rank.four.activate(at + timing_.tFAW);
     rank.thirty_two.activate(at + timing_.t32AW);
     ++rank.open_rows;
+    rank.busy_until = std::max(rank.busy_until, bank.read_from);
   }
 
   void precharge(std::uint32_t number, Time at) {
@@ -141,9 +152,27 @@ public:
     bank.row = no_row;
     bank.dirty = false;
     --rank.open_rows;
+    rank.busy_until = std::max(rank.busy_until, bank.activate_from);
   }
 
-  void refresh(std::uint32_t number, Time at) { banks_[number].activate_from = at + timing_.tRFC; }
+  void refresh(std::uint32_t number, Time at) {
+    Bank& bank = banks_[number];
+    bank.activate_from = at + timing_.tRFC;
+    ranks_[bank.rank].busy_until = std::max(ranks_[bank.rank].busy_until, bank.activate_from);
+  }
+
+  void sleep(std::uint32_t number, RankState state, Time at) {
+    Rank& rank = ranks_[number];
+    rank.state = state;
+    rank.asleep_since = at;
+    rank.awake_from = never;
+  }
+  void wake(std::uint32_t number, Time at) {
+    Rank& rank = ranks_[number];
+    rank.awake_from = at + (rank.state == RankState::self_refresh ? timing_.tXS : timing_.tXP);
+    rank.state = RankState::awake;
+    rank.busy_until = rank.awake_from;
+  }
 
   /// Returns when the access is complete: a read has its data, a write has recovered.
   Time column(const ChannelRequest& request, Time at) {
@@ -157,14 +186,16 @@ public:
     data_write_ = request.write;
     bank.last_used = at;
     ++bank.columns;
+    Rank& rank = ranks_[bank.rank];
+    const Time recovered = end + (request.write ? timing_.tWR : 0);
+    rank.used_until = rank.busy_until = std::max(rank.busy_until, recovered);
     if (!request.write) {
       bank.precharge_from = std::max(bank.precharge_from, at + timing_.tRTP);
       return end;
     }
-    const Time recovered = end + timing_.tWR;
     bank.dirty = true;
     bank.precharge_from = std::max(bank.precharge_from, recovered);
-    ranks_[bank.rank].read_from = end + timing_.tWTR;
+    rank.read_from = end + timing_.tWTR;
     group.read_from = end + timing_.tWTRL;
     group.write_from = at + timing_.tCCDLWR;
     return recovered;

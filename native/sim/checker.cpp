@@ -40,10 +40,29 @@ std::vector<Gap> gaps_of(const Timing& t) {
       {write, read, group, written + t.tWTRL, "tWTRL"},
       {refresh, activate, refresh_set, t.tRFC, "tRFC"},
       {refresh, refresh, refresh_set, t.tRFC, "tRFC"},
+      {read, power_down, rank, t.CL + t.burst, "tRDPDEN"},
+      {write, power_down, rank, written + t.tWR, "tWRPDEN"},
+      {refresh, self_refresh, rank, t.tRFC, "tRFC"},
   };
 }
 
 bool is_access(const Command& c) { return c.act == Act::read || c.act == Act::write; }
+
+/// On the command bus: not the signal that powers a rank down or wakes it.
+bool is_on_bus(const Command& c) {
+  return !c.automatic && c.act != Act::power_down && c.act != Act::wake;
+}
+
+bool is_of_rank(const Command& c) {
+  return c.act == Act::power_down || c.act == Act::self_refresh || c.act == Act::wake;
+}
+
+struct SleepState {
+  Act act = Act::wake; ///< the last one of the rank
+  Time since = 0;
+  Time usable = 0;
+  const char* usable_rule = "tXP";
+};
 
 struct BankState {
   bool open = false;
@@ -69,8 +88,9 @@ public:
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const Command& command = commands_[i];
       if (command.at % t_.clock) complain("clock", command, command.at % t_.clock);
-      if (t_.tREFI) follow_refresh(command);
-      follow_bank(command);
+      if (t_.tREFI && command.act != Act::wake) follow_refresh(command);
+      follow_rank(command);
+      if (!is_of_rank(command)) follow_bank(command);
       look_back(i);
     }
     return std::move(found_);
@@ -87,15 +107,59 @@ private:
     if (command.at < from) complain(rule, command, from - command.at);
   }
 
+  /// A rank that sleeps takes no command but the one that wakes it.
+  void follow_rank(const Command& c) {
+    SleepState& rank = ranks_[Key{c.channel, c.rank}];
+    const bool sleeps = rank.act != Act::wake;
+    if (c.act != Act::wake) {
+      if (sleeps) complain("command to a rank that sleeps", c, 0);
+      need(rank.usable_rule, c, rank.usable);
+      if (c.act == Act::self_refresh) follow_self_refresh(c);
+    } else if (!sleeps) {
+      complain("wake of a rank that is awake", c, 0);
+    } else {
+      const bool refreshed = rank.act == Act::self_refresh;
+      need(refreshed ? "tCKESR" : "tCKE", c, rank.since + (refreshed ? t_.tCKESR : t_.tCKE));
+      rank.usable = c.at + (refreshed ? t_.tXS : t_.tXP);
+      rank.usable_rule = refreshed ? "tXS" : "tXP";
+      if (refreshed && t_.tREFI) forgive_refreshes(c);
+    }
+    if (is_of_rank(c)) {
+      rank.act = c.act;
+      rank.since = c.at;
+    }
+  }
+
+  void follow_self_refresh(const Command& c) {
+    for (const auto& [key, of_bank] : last_) {
+      if (!same(of_bank, c, Scope::rank)) continue;
+      if (banks_[key].open) complain("self-refresh with an open bank", c, 0);
+      need("tRP", c, banks_[key].usable);
+    }
+  }
+
+  /// The rank did itself what was due until now.
+  void forgive_refreshes(const Command& c) {
+    for (std::uint64_t set = 0; set < shape_.refresh_sets; ++set)
+      for (Time& due = due_of(c, set); due <= c.at;)
+        due += t_.tREFI;
+  }
+
+  Time phase_of(std::uint64_t set) const {
+    return t_.tREFI * (set + 1) / shape_.refresh_sets / t_.clock * t_.clock % t_.tREFI;
+  }
+  Time& due_of(const Command& c, std::uint64_t set) {
+    const Time phase = phase_of(set);
+    return due_.try_emplace(SetKey{c.channel, c.rank, set}, phase ? phase : t_.tREFI).first->second;
+  }
+
   /// A precharge may come late, for it may be one that the refresh waits for; a refresh pays one
   /// interval, so it may come after the deadline of that interval, but not of the next.
   void follow_refresh(const Command& c) {
     if (c.act == Act::precharge) return;
     const bool is_refresh = c.act == Act::refresh;
-    const Time phase =
-        t_.tREFI * (set_of(c) + 1) / shape_.refresh_sets / t_.clock * t_.clock % t_.tREFI;
-    const SetKey key{c.channel, c.rank, set_of(c)};
-    Time& due = due_.try_emplace(key, phase ? phase : t_.tREFI).first->second;
+    const Time phase = phase_of(set_of(c));
+    Time& due = due_of(c, set_of(c));
     for (; c.at >= due + (postponed_ + is_refresh) * t_.tREFI; due += t_.tREFI)
       complain("tREFI", c, c.at - due - postponed_ * t_.tREFI);
     if (is_refresh)
@@ -148,7 +212,7 @@ private:
       if (!bank.open || bank.row != c.row) complain("access to a row that is not open", c, 0);
       bank.written |= c.act == Act::write;
       break;
-    case Act::refresh: break;
+    default: break;
     }
   }
 
@@ -168,7 +232,7 @@ private:
           need(gap.rule, now, before.at + gap.distance);
       if (before.channel != now.channel) continue;
       const bool shared = shape_.command_buses == 1 || is_access(before) == is_access(now);
-      if (shared && !before.automatic && !now.automatic)
+      if (shared && is_on_bus(before) && is_on_bus(now))
         need("command bus", now, before.at + time_on_bus(before));
       if (before.act == Act::activate && now.act == Act::activate && before.rank == now.rank &&
           (++activates == 4 || activates == 32))
@@ -201,6 +265,7 @@ private:
   Time horizon_ = 0;
   std::map<Key, BankState> banks_;
   std::map<Key, Command> last_;       ///< by channel and bank
+  std::map<Key, SleepState> ranks_;   ///< by channel and rank
   std::map<Key, Time> array_written_; ///< by channel and rank
   std::map<SetKey, Time> due_;        ///< the oldest owed refresh, by channel, rank and set
   std::vector<Violation> found_;

@@ -200,3 +200,27 @@ TEST_CASE("what a bank's state forbids") {
   CHECK(judge(d, {{0, precharge}})[0].rule == "precharge of a closed bank");
   CHECK(judge(d, {{0, activate}, {0, activate, 1}})[0].rule == "command bus");
 }
+
+TEST_CASE("power states") {
+  Figures figures = ddr4_figures();
+  figures.insert(figures.end(), {{"tXP", 10}, {"tXS", 576}, {"tCKE", 8}, {"tCKESR", 9}});
+  const Device d = made("sleepy", MemoryKind::commands, figures);
+  legal_from(d, "tCKE", 108, {{100, power_down}, {0, wake}});
+  legal_from(d, "tXP", 160, {{100, power_down}, {150, wake}, {0, activate}});
+  legal_from(d, "tCKESR", 109, {{100, self_refresh}, {0, wake}});
+  legal_from(d, "tXS", 726, {{100, self_refresh}, {150, wake}, {0, activate}});
+  legal_from(d, "tRP", 74, {{0, activate}, {52, precharge}, {0, self_refresh}});
+  legal_from(d, "tRDPDEN", 50 + 22 + 4, {{0, activate}, {50, Act::read}, {0, power_down}});
+  legal_from(d, "tWRPDEN", 50 + 16 + 4 + 24, {{0, activate}, {50, Act::write}, {0, power_down}});
+  const auto breaks = [&](const char* rule, std::vector<Said> said) {
+    const std::vector<Violation> found = judge(d, std::move(said));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].rule == rule);
+  };
+  breaks("command to a rank that sleeps", {{100, power_down}, {200, activate}});
+  breaks("wake of a rank that is awake", {{100, wake}});
+  breaks("self-refresh with an open bank", {{0, activate}, {100, self_refresh}});
+  CHECK(judge(d, {{100, power_down}, {200, activate, 1}}).empty()); // another rank
+  breaks("tREFI", {{100, power_down}, {12'490, wake}, {12'500, activate}});
+  CHECK(judge(d, {{100, self_refresh}, {12'490, wake}, {13'066, activate}}).empty());
+}

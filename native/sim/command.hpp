@@ -5,7 +5,17 @@
 
 namespace nearfar::sim {
 
-enum class Act : unsigned char { activate, read, write, precharge, refresh };
+/// The last three are of a rank: it powers down, refreshes itself, or ends either state.
+enum class Act : unsigned char {
+  activate,
+  read,
+  write,
+  precharge,
+  refresh,
+  power_down,
+  self_refresh,
+  wake
+};
 
 struct Command {
   Time at = 0;
@@ -14,7 +24,9 @@ struct Command {
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;
   std::uint32_t group = 0;
-  std::uint32_t bank = 0; ///< of the channel, as in Place; of a refresh, one that it refreshes
+  std::uint32_t bank =
+      0; ///< of the channel, as in Place; of a refresh, one that it refreshes; of a
+         ///< command of a rank, its first
   std::uint64_t row = 0;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sim/address_mapping.hpp"
+#include "sim/completion.hpp"
 
 namespace nearfar::sim {
 
@@ -27,6 +28,10 @@ struct Controller {
   unsigned row_hit_cap =
       0; ///< column commands to an open row before an older request that requires
          ///< another row of the bank goes first; 0: no limit
+  /// Idle time of a rank until it powers down, and until it refreshes itself; `never`: it does not.
+  /// Devices without tXP and tXS do not.
+  Time power_down_after = never;
+  Time self_refresh_after = never;
   AddressMapping mapping = default_mapping;
 };
 

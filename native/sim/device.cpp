@@ -41,6 +41,10 @@ constexpr TimeField times[] = {
     {"tRTRS", &Timing::tRTRS, false},
     {"tRFC", &Timing::tRFC, false},
     {"tREFI", &Timing::tREFI, false},
+    {"tXP", &Timing::tXP, false},
+    {"tXS", &Timing::tXS, false},
+    {"tCKE", &Timing::tCKE, false},
+    {"tCKESR", &Timing::tCKESR, false},
 };
 
 struct CountField {
@@ -59,10 +63,16 @@ struct EnergyField {
   double Energy::*at;
 };
 constexpr EnergyField energies[] = {
-    {"activate_J", &Energy::activate}, {"array_write_J", &Energy::array_write},
-    {"read_J", &Energy::read},         {"write_J", &Energy::write},
-    {"refresh_J", &Energy::refresh},   {"active_W", &Energy::active_W},
+    {"activate_J", &Energy::activate},
+    {"array_write_J", &Energy::array_write},
+    {"read_J", &Energy::read},
+    {"write_J", &Energy::write},
+    {"refresh_J", &Energy::refresh},
+    {"active_W", &Energy::active_W},
     {"idle_W", &Energy::idle_W},
+    {"active_power_down_W", &Energy::active_power_down_W},
+    {"power_down_W", &Energy::power_down_W},
+    {"self_refresh_W", &Energy::self_refresh_W},
 };
 
 /// Figures by name, each of which must be used.
@@ -286,6 +296,9 @@ Work& Work::operator+=(const Work& other) {
   array_writes += other.array_writes;
   refreshes += other.refreshes;
   active += other.active;
+  active_power_down += other.active_power_down;
+  power_down += other.power_down;
+  self_refresh += other.self_refresh;
   buffer_hits += other.buffer_hits;
   return *this;
 }
@@ -305,7 +318,13 @@ Spent energy_of(const Device& device, const Work& work, Time end) {
       device.kind == MemoryKind::commands ? device.shape.channels * device.shape.ranks : 1;
   const double all = static_cast<double>(end * ranks);
   const double active = std::min(static_cast<double>(work.active), all);
-  spent.background = (active * e.active_W + (all - active) * e.idle_W) * 1e-12;
+  const auto active_down = static_cast<double>(work.active_power_down);
+  const auto down = static_cast<double>(work.power_down);
+  const auto refreshing = static_cast<double>(work.self_refresh);
+  spent.background = ((active - active_down) * e.active_W + active_down * e.active_power_down_W +
+                      std::max(all - active - down - refreshing, 0.0) * e.idle_W +
+                      down * e.power_down_W + refreshing * e.self_refresh_W) *
+                     1e-12;
   return spent;
 }
 

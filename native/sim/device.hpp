@@ -44,11 +44,15 @@ struct Timing {
   Time t32AW = 0;   ///< window of at most 32 (GDDR)
   Time tWTR = 0;    ///< end of write data to read of the rank
   Time tWTRL = 0;
-  Time tWR = 0;   ///< end of write data to precharge
-  Time tRTP = 0;  ///< read to precharge
-  Time tRTRS = 0; ///< idle bus between the data of two ranks, or of a read and a write
-  Time tRFC = 0;  ///< refresh to activate of a bank that it refreshes
-  Time tREFI = 0; ///< between refreshes of a bank; 0 for a memory without
+  Time tWR = 0;    ///< end of write data to precharge
+  Time tRTP = 0;   ///< read to precharge
+  Time tRTRS = 0;  ///< idle bus between the data of two ranks, or of a read and a write
+  Time tRFC = 0;   ///< refresh to activate of a bank that it refreshes
+  Time tREFI = 0;  ///< between refreshes of a bank; 0 for a memory without
+  Time tXP = 0;    ///< end of power-down to the next command; 0 for a memory without
+  Time tXS = 0;    ///< end of self-refresh to the next command; 0 for a memory without
+  Time tCKE = 0;   ///< shortest power-down
+  Time tCKESR = 0; ///< shortest self-refresh
 };
 
 /// All but row_bytes counts; all powers of two.
@@ -74,7 +78,10 @@ struct Energy {
   double refresh = 0;     ///< one refresh command
   double active_W = 0;    ///< a rank with an open row
   double idle_W = 0;      ///< a rank with none
-  bool known = false;     ///< false if the profile has no figures: no energy is reported
+  double active_power_down_W = 0; ///< a rank that powered down with an open row
+  double power_down_W = 0;        ///< a rank that powered down with none
+  double self_refresh_W = 0;
+  bool known = false; ///< false if the profile has no figures: no energy is reported
 };
 
 struct Buffer {
@@ -129,6 +136,9 @@ struct Work {
   std::uint64_t array_writes = 0; ///< rows closed that had been written
   std::uint64_t refreshes = 0;    ///< commands
   Time active = 0;                ///< time with an open row, summed over ranks
+  Time active_power_down = 0;     ///< of it in power-down
+  Time power_down = 0;            ///< in power-down without an open row, summed over ranks
+  Time self_refresh = 0;          ///< summed over ranks
   std::uint64_t buffer_hits = 0;  ///< queued: reads that did not reach the medium
 
   Work& operator+=(const Work& other);

@@ -4,7 +4,7 @@ namespace nearfar::sim {
 
 ExactChannel::ExactChannel(const Device& device, const Controller& controller, std::uint32_t number)
     : timing_(device), refreshes_(device), rows_(controller, timing_.banks().size()),
-      scheduler_(controller), statistics_(timing_, number) {}
+      scheduler_(device, controller), statistics_(timing_, number) {}
 
 void ExactChannel::add(bool posted, std::uint64_t id, Time at, const Place& place, bool write) {
   queues_.of(posted).push_back({id, timing_.clock_edge(at), place, write, false});
@@ -40,11 +40,25 @@ Completion ExactChannel::column(const ChannelCandidate& choice) {
   return {request.id, done};
 }
 
+void ExactChannel::sleep(std::uint32_t rank, RankState state, Time at) {
+  timing_.sleep(rank, state, at);
+  statistics_.asleep(timing_, rank * timing_.banks_per_rank(), at);
+}
+
+void ExactChannel::wake(std::uint32_t rank, Time at) {
+  statistics_.waking(timing_, rank * timing_.banks_per_rank(), at);
+  if (timing_.ranks()[rank].state == RankState::self_refresh) refreshes_.refreshed_itself(rank, at);
+  timing_.wake(rank, at);
+}
+
 std::optional<Completion> ExactChannel::step() {
   if (!chosen_) choose();
-  const ChannelCandidate choice = choice_;
   chosen_ = false;
-  if (choice.at == never) return std::nullopt;
+  if (choice_.at == never) return std::nullopt;
+  return issue(choice_);
+}
+
+std::optional<Completion> ExactChannel::issue(const ChannelCandidate choice) {
   timing_.occupy_command_bus(choice.act, choice.at);
   switch (choice.act) {
   case Act::activate: {
@@ -59,6 +73,13 @@ std::optional<Completion> ExactChannel::step() {
     refreshes_.refresh(choice.bank, timing_, choice.at);
     statistics_.refreshed(timing_, choice.bank, choice.at);
     return std::nullopt;
+  case Act::power_down:
+    sleep(timing_.bank(choice.bank).rank, RankState::power_down, choice.at);
+    return std::nullopt;
+  case Act::self_refresh:
+    sleep(timing_.bank(choice.bank).rank, RankState::self_refresh, choice.at);
+    return std::nullopt;
+  case Act::wake: wake(timing_.bank(choice.bank).rank, choice.at); return std::nullopt;
   case Act::read:
   case Act::write: break;
   }
@@ -68,9 +89,13 @@ std::optional<Completion> ExactChannel::step() {
 }
 
 void ExactChannel::finish(Time end) {
+  for (;;) {
+    const ChannelCandidate next = scheduler_.choose_idle(queues_, timing_, refreshes_, rows_);
+    if (next.at > end) break;
+    issue(next);
+  }
   for (std::uint32_t rank = 0; rank < timing_.ranks().size(); ++rank)
-    statistics_.finish_rank(timing_, rank, end, refreshes_.closes_rank(rank),
-                            refreshes_.outstanding(rank, end));
+    statistics_.finish_rank(timing_, rank, end);
   statistics_.finish_banks(timing_);
 }
 

@@ -52,7 +52,10 @@ public:
 private:
   void choose();
   void add(bool posted, std::uint64_t id, Time at, const Place& place, bool write);
+  std::optional<Completion> issue(ChannelCandidate choice);
   void precharge(std::uint32_t bank, Time at, bool automatic);
+  void sleep(std::uint32_t rank, RankState state, Time at);
+  void wake(std::uint32_t rank, Time at);
   Completion column(const ChannelCandidate& choice);
 
   ChannelTiming timing_;

@@ -42,16 +42,17 @@ public:
     due_[set] += interval_;
   }
 
-  /// When all rows of a rank are next closed by a refresh; `never` if none closes all.
-  Time closes_rank(std::uint32_t rank) const { return sets_ == 1 ? due_[rank] : never; }
+  /// When the next refresh in a rank is due.
+  Time rank_due(std::uint32_t rank) const {
+    const auto first = due_.begin() + static_cast<std::ptrdiff_t>(rank * sets_);
+    return *std::min_element(first, first + static_cast<std::ptrdiff_t>(sets_));
+  }
 
-  /// Number of refreshes of a rank due by `end` that were not simulated because it was idle.
-  std::uint64_t outstanding(std::uint32_t rank, Time end) const {
-    std::uint64_t count = 0;
-    if (!interval_) return count;
+  /// The rank refreshed itself until `at`: what was due before has been done.
+  void refreshed_itself(std::uint32_t rank, Time at) {
+    if (!interval_) return;
     for (std::uint32_t set = rank * sets_; set < (rank + 1) * sets_; ++set)
-      if (due_[set] <= end) count += (end - due_[set]) / interval_ + 1;
-    return count;
+      if (due_[set] <= at) due_[set] += ((at - due_[set]) / interval_ + 1) * interval_;
   }
 
 private:
@@ -89,7 +90,7 @@ private:
     });
     if (any_open) return;
     candidate.act = Act::refresh;
-    candidate.at = all_closed;
+    candidate.at = std::max(all_closed, timing.ranks()[set / sets_].awake_from);
     best.offer(candidate);
   }
 

@@ -14,6 +14,8 @@ Status check_fast(const Device& device, const Controller& controller, const Core
     refused = "schedulers other than FR-FCFS without a cap";
   if (device.shape.refresh_sets > 1) refused = "refreshes of fewer banks than a rank has";
   if (device.kind == MemoryKind::commands) {
+    if (controller.power_down_after != never || controller.self_refresh_after != never)
+      refused = "power states";
     if (controller.page == PagePolicy::timeout) refused = "rows that are closed after some time";
     if (core.issue == Issue::window && core.window > 1 && !core.posted_writes)
       refused = "several blocking writes at a time";

@@ -850,6 +850,9 @@ class SimTier(TypedDict):
     row_hits: int
     activates: int
     refreshes: int
+    active_power_down_ps: int
+    power_down_ps: int
+    self_refresh_ps: int
     buffer_hits: int
     read_time_ps: int
     read_percentiles_ns: list[int]
@@ -907,6 +910,8 @@ class SimController:
         drain_to: int,
         drain_idle: int,
         mapping: str,
+        power_down_after_ns: float | None,
+        self_refresh_after_ns: float | None,
     ) -> None: ...
 
 class CosimulationWork(TypedDict):

@@ -96,6 +96,26 @@ Mapping = Annotated[
         "--mapping", "FIELDS", "Address fields from the highest bits: ro, then ra, ba, bg, co, ch."
     ),
 ]
+PowerDown = Annotated[
+    float | None,
+    typer.Option(
+        "--power-down-after",
+        metavar="NS",
+        min=0,
+        max=ranges.MAX_NS,
+        help="Idle time of a rank until it powers down (default: it does not).",
+    ),
+]
+SelfRefresh = Annotated[
+    float | None,
+    typer.Option(
+        "--self-refresh-after",
+        metavar="NS",
+        min=0,
+        max=ranges.MAX_NS,
+        help="Idle time of a rank until it refreshes itself (default: it does not).",
+    ),
+]
 Writes = Annotated[
     WritePolicy | None,
     typer.Option(
@@ -150,7 +170,8 @@ _PANELS = {
     "Source: one of these, or a trace": "counts pattern curve experiment",
     "Memories, and what lies where": "near far placement place near_size",
     "Engine and core": "engine core window write_policy instruction_ns",
-    "Memory controller": "page_policy scheduler row_hit_cap write_drain mapping",
+    "Memory controller": "page_policy scheduler row_hit_cap write_drain mapping "
+    "power_down_after self_refresh_after",
     "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
     "Output": "out json quiet",
 }
@@ -177,6 +198,8 @@ def sim(
     row_hit_cap: RowHitCap = None,
     write_drain: WriteDrain = "32:16:1",
     mapping: Mapping = "rorabacobgch",
+    power_down_after: PowerDown = None,
+    self_refresh_after: SelfRefresh = None,
     write_policy: Writes = None,
     instruction_ns: InstructionNs = 0.37,
     requests: Requests = None,

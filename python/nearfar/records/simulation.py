@@ -77,6 +77,11 @@ class SimulatedTier(Shaped):
     device_writes: Count
     row_hit_share: Amount | None = Field(None, description="of all accesses; buffers: of reads")
     refreshes: Count
+    active_power_down_s: Amount | None = Field(
+        None, description="in power-down with an open row, summed over ranks; absent if never"
+    )
+    power_down_s: Amount | None = Field(None, description="the same without an open row")
+    self_refresh_s: Amount | None = Field(None, description="summed over ranks; absent if never")
     read_latency_ns: Amount | None = Field(None, description="mean, queueing included")
     p50_latency_ns: Amount | None = None
     p90_latency_ns: Amount | None = None
@@ -141,6 +146,8 @@ class ControllerSettings(Shaped):
         "when they start to be written while no read waits"
     )
     address_mapping: str = Field(description="address fields from the highest bits to the lowest")
+    power_down_after_ns: Amount | None = Field(default=None, description="idle time of a rank")
+    self_refresh_after_ns: Amount | None = Field(default=None, description="idle time of a rank")
 
 
 class Simulation(Answer):

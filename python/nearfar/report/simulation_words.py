@@ -20,6 +20,12 @@ def controller_words(result: Simulation) -> str:
         words.append(f"at most {settings.row_hit_cap} row hits before an older request")
     if settings.write_drain != _DEFAULTS.write_drain:
         words.append("writes drained from {} to {}, idle from {}".format(*settings.write_drain))
+    for state, after in (
+        ("power-down", settings.power_down_after_ns),
+        ("self-refresh", settings.self_refresh_after_ns),
+    ):
+        if after is not None:
+            words.append(f"{state} after {after:g} ns")
     if settings.address_mapping != _DEFAULTS.address_mapping:
         words.append(f"addresses {settings.address_mapping}")
     return ", ".join(words)

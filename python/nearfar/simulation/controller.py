@@ -23,6 +23,8 @@ class Controller:
     go first again, and when they start to be written while no read waits. ``row_hit_cap``: accesses
     to an open row before an older request for another row of the bank goes first; None: no limit.
     ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3 writes them.
+    ``power_down_after_ns``, ``self_refresh_after_ns``: idle time of a rank until it enters this
+    state; None: it does not. Devices without figures of a state do not enter it.
     """
 
     page_policy: PagePolicy = "open"
@@ -31,6 +33,8 @@ class Controller:
     row_hit_cap: int | None = None
     write_drain: tuple[int, int, int] = (32, 16, 1)
     mapping: str = DEFAULT_MAPPING
+    power_down_after_ns: float | None = None
+    self_refresh_after_ns: float | None = None
 
     def native(self) -> SimController:
         """The settings for the engines. Raises NativeError that names a contradiction."""
@@ -43,6 +47,8 @@ class Controller:
             self.row_hit_cap or 0,
             *self.write_drain,
             self.mapping,
+            self.power_down_after_ns,
+            self.self_refresh_after_ns,
         )
 
 

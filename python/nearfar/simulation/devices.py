@@ -10,7 +10,8 @@ Energy comes from whichever figures a profile has:
     IDD0 … IDD5   as Micron's technical notes compute it, for ``chips`` chips:
                   activate = V·(IDD0·(tRAS+tRP) - IDD3N·tRAS - IDD2N·tRP)
                   read, write = V·(IDD4 - IDD3N)·burst, refresh = V·(IDD5 - IDD3N)·tRFC
-                  background = V·IDD3N with an open row, V·IDD2N without
+                  background = V·IDD3N with an open row, V·IDD2N without; powered down V·IDD3P
+                  and V·IDD2P; in self-refresh V·IDD6
     array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, writing the array
                   V·I_array·tRP, a line V·I_buffer·burst; background active standby or power-down
     pJ/bit        of the array: activate senses a row, a line written writes its cells; of the row
@@ -30,6 +31,7 @@ from nearfar.simulation.figures import TIMINGS, refuse_unknown
 if TYPE_CHECKING:
     from nearfar._native import SimDevice
     from nearfar.records.profile import Profile
+    from nearfar.simulation.controller import Controller
 
 _PJ = 1e-12  # V·mA·ns
 _WATTS = 1e-3  # V·mA
@@ -78,6 +80,8 @@ class Device:
     has_rows: bool  # DRAM-like
     endurance_writes: float | None
     parallelism: int | None = None  # measured lines in flight of a core
+    has_power_down: bool = False
+    has_self_refresh: bool = False
 
     @classmethod
     def of(cls, profile: Profile, *, one_thread: bool = False) -> Device:
@@ -108,7 +112,24 @@ class Device:
             has_rows=by_commands,
             endurance_writes=profile.scalar(endurance) if endurance in profile.figures else None,
             parallelism=round(profile.scalar(parallel)) if parallel in profile.figures else None,
+            has_power_down=_has(profile, "tXP"),
+            has_self_refresh=_has(profile, "tXS"),
         )
+
+
+def refuse_without_states(controller: Controller, *devices: Device) -> None:
+    """Raise BadInputError for a power state that none of the devices has."""
+    names = " and ".join(dict.fromkeys(device.name for device in devices))
+    for asked, figure, known in (
+        (controller.power_down_after_ns, "tXP", any(d.has_power_down for d in devices)),
+        (controller.self_refresh_after_ns, "tXS", any(d.has_self_refresh for d in devices)),
+    ):
+        if asked is not None and not known:
+            state = "power-down" if figure == "tXP" else "self-refresh"
+            raise BadInputError(
+                f"{state} has no effect: no {figure} is known of {names}",
+                "leave it out, or name a device with this state, such as ddr4-3200",
+            )
 
 
 def has_energy(profile: Profile) -> bool:
@@ -222,6 +243,11 @@ def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
         "active_W": volts * idd3n * _WATTS,
         "idle_W": volts * idd2n * _WATTS,
     }
+    if "tXP" in t:
+        energy["active_power_down_W"] = volts * profile.scalar("IDD3P_mA") * _WATTS
+        energy["power_down_W"] = volts * profile.scalar("IDD2P_mA") * _WATTS
+    if "tXS" in t:
+        energy["self_refresh_W"] = volts * profile.scalar("IDD6_mA") * _WATTS
     if "tRFC" in t:
         energy["refresh_J"] = volts * (profile.scalar("IDD5_mA") - idd3n) * t["tRFC"] * _PJ
     return energy

@@ -91,6 +91,8 @@ class Experiment(_Strict):
     row_hit_cap: int | None = Field(None, ge=1)
     write_drain: tuple[int, int, int] = (32, 16, 1)
     mapping: str = DEFAULT_MAPPING
+    power_down_after_ns: float | None = Field(None, ge=0, le=1e9)
+    self_refresh_after_ns: float | None = Field(None, ge=0, le=1e9)
     core: CoreModel
     instruction_ns: float = Field(ge=0)
     seed: int = Field(ge=0)
@@ -105,6 +107,8 @@ class Experiment(_Strict):
             row_hit_cap=self.row_hit_cap,
             write_drain=self.write_drain,
             mapping=self.mapping,
+            power_down_after_ns=self.power_down_after_ns,
+            self_refresh_after_ns=self.self_refresh_after_ns,
         )
 
 

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 #: In ns, or in cycles of the device's clock.
 TIMINGS = ("tRCD", "tRCDWR", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL",
            "tCCDLWR", "tRRD", "tRRDL", "tRRDact", "tRRDpre", "tFAW", "t32AW", "tWTR", "tWTRL",
-           "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
+           "tWR", "tRTP", "tRTRS", "tRFC", "tREFI", "tXP", "tXS", "tCKE", "tCKESR")  # fmt: skip
 _CURRENTS = (
     "IDD0",
     "IDD2N",
+    "IDD2P",
     "IDD3N",
+    "IDD3P",
     "IDD4R",
     "IDD4W",
     "IDD5",
+    "IDD6",
     "array_current",
     "row_buffer_read_current",
     "row_buffer_write_current",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nearfar.errors import BadInputError, from_native
 from nearfar.profiles import load_profile
 from nearfar.simulation.controller import Controller
-from nearfar.simulation.devices import Device
+from nearfar.simulation.devices import Device, refuse_without_states
 
 #: Called with the address of a read and the clock at which its data arrived.
 Done = Callable[[int, int], None]
@@ -52,6 +52,7 @@ class SimulatedMemory:
         if self.read_queue < 1:
             raise BadInputError(f"invalid read_queue {self.read_queue}", "give 1 or more")
         chosen = Device.of(load_profile(self.device))
+        refuse_without_states(self.controller, chosen)
         try:
             self._memory = _native.Cosimulation(
                 chosen.native, self.controller.native(), self.read_queue

@@ -114,7 +114,7 @@ def simulate(
         bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0,
         requests_per_s=rate,
         tiers=tiers,
-        limits=_limits(near, far),
+        limits=_limits(near, far, options.controller),
         provenance=_provenance(has_energy=energy is not None),
     )
 
@@ -126,6 +126,8 @@ def settings(controller: Controller) -> ControllerSettings:
         row_hit_cap=controller.row_hit_cap,
         write_drain=controller.write_drain,
         address_mapping=controller.mapping,
+        power_down_after_ns=controller.power_down_after_ns,
+        self_refresh_after_ns=controller.self_refresh_after_ns,
     )
 
 
@@ -182,13 +184,19 @@ def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float 
     return None if lacking or not known else sum(known)
 
 
-def _limits(near: Device, far: Device) -> list[str]:
+def _limits(near: Device, far: Device, controller: Controller) -> list[str]:
     fields = [_FLIP]
     for device in {near.name: near, far.name: far}.values():
         if not device.has_energy:
             fields.append(f"{device.name} has no figures of energy: none is reported for it")
         elif not device.has_background:
             fields.append(f"{device.name} has no background power: its energy is a lower bound")
+        for state, asked, known in (
+            ("power-down", controller.power_down_after_ns, device.has_power_down),
+            ("self-refresh", controller.self_refresh_after_ns, device.has_self_refresh),
+        ):
+            if asked is not None and not known:
+                fields.append(f"{device.name} has no figures of {state}, and does not enter it")
     return fields
 
 
@@ -205,6 +213,9 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     if tier["reads"] + tier["writes"]:
         fields |= _traffic(tier, outcome["end_ps"])
         fields["banks"] = [BankWork.model_validate(bank) for bank in tier["banks"]]
+    for state in ("active_power_down", "power_down", "self_refresh"):
+        if time := tier[f"{state}_ps"]:  # type: ignore[literal-required]
+            fields[f"{state}_s"] = time * _PS
     if device.has_energy:
         fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}

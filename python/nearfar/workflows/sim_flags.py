@@ -8,7 +8,12 @@ from nearfar.errors import BadInputError
 
 _DEVICES = frozenset({"near", "far"})
 #: Settings of the memory controllers.
-CONTROLLER = frozenset({"page_policy", "scheduler", "row_hit_cap", "write_drain", "mapping"})
+CONTROLLER = frozenset(
+    {
+        *("page_policy", "scheduler", "row_hit_cap", "write_drain", "mapping"),
+        *("power_down_after", "self_refresh_after"),
+    }
+)
 _STREAM = (
     _DEVICES
     | {

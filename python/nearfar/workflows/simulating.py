@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.simulation.controller import DEFAULT_MAPPING, Controller, parse_write_drain
-from nearfar.simulation.devices import Device
+from nearfar.simulation.devices import Device, refuse_without_states
 from nearfar.workflows.sim_flags import CONTROLLER, refuse_ignored
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class SimRequest:
     row_hit_cap: int | None = None
     write_drain: str = "32:16:1"
     mapping: str = DEFAULT_MAPPING
+    power_down_after: float | None = None
+    self_refresh_after: float | None = None
     write_policy: WritePolicy | None = None
     instruction_ns: float = 0.37
     requests: int | None = None
@@ -187,6 +189,7 @@ def _curve(request: SimRequest) -> LoadCurve:
         raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
     far = Device.of(load_profile(request.far))
     _check_rows(request, far)
+    refuse_without_states(_controller(request), far)
     return load_curve(
         far,
         engine=_engine(request.engine),
@@ -204,6 +207,8 @@ def _controller(request: SimRequest) -> Controller:
         row_hit_cap=request.row_hit_cap,
         write_drain=parse_write_drain(request.write_drain),
         mapping=request.mapping,
+        power_down_after_ns=request.power_down_after,
+        self_refresh_after_ns=request.self_refresh_after,
     )
 
 
@@ -226,6 +231,7 @@ def _stream(request: SimRequest) -> Simulation:
         for name in (request.near, request.far)
     )
     _check_rows(request, near, far)
+    refuse_without_states(_controller(request), near, far)
     measured = max(near.parallelism or 0, far.parallelism or 0)
     options = running.Options(
         controller=_controller(request),

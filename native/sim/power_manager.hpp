@@ -1,0 +1,104 @@
+// When the ranks of a channel power down, refresh themselves, and wake.
+//
+// Power-down     a rank for which no request waits powers down some time after its last command,
+//                with its rows as they are. It wakes for requests and refreshes.
+// Self-refresh   some time after its last request, the rows of a rank are closed and it refreshes
+//                itself until the next request.
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/channel_candidate.hpp"
+#include "sim/channel_timing.hpp"
+#include "sim/controller.hpp"
+#include "sim/refresh_manager.hpp"
+
+namespace nearfar::sim {
+
+class PowerManager {
+public:
+  PowerManager(const Device& device, const Controller& controller)
+      : power_down_after_(whole_clocks(device, device.timing.tXP, controller.power_down_after)),
+        self_refresh_after_(whole_clocks(device, device.timing.tXS, controller.self_refresh_after)),
+        tCKE_(device.timing.tCKE), tCKESR_(device.timing.tCKESR), needed_from_(device.shape.ranks) {
+  }
+
+  /// Offers the next command of each rank that powers down or wakes.
+  void offer(const ChannelTiming& timing, const RequestQueues& queues,
+             const RefreshManager& refreshes, ChannelCandidate& best) {
+    if (power_down_after_ == never && self_refresh_after_ == never) return;
+    std::fill(needed_from_.begin(), needed_from_.end(), never);
+    for (const bool posted : {false, true})
+      for (const ChannelRequest& request : queues.of(posted))
+        needed_from_[request.place.rank] =
+            std::min(needed_from_[request.place.rank], request.arrival);
+    for (std::uint32_t rank = 0; rank < needed_from_.size(); ++rank)
+      offer_rank(timing, rank, refreshes.rank_due(rank), best);
+  }
+
+private:
+  /// Never for a device without figures of the state, or a controller that does not use it.
+  static Time whole_clocks(const Device& device, Time exit, Time after) {
+    if (!exit || after == never) return never;
+    const Time clock = device.timing.clock;
+    return (after + clock - 1) / clock * clock;
+  }
+  static Time later(Time at, Time after) { return after == never ? never : at + after; }
+
+  void offer_rank(const ChannelTiming& timing, std::uint32_t number, Time refresh_due,
+                  ChannelCandidate& best) const {
+    const ChannelTiming::Rank& rank = timing.ranks()[number];
+    const Time needed_from = needed_from_[number];
+    const Time self_refresh_from = later(rank.used_until, self_refresh_after_);
+    ChannelCandidate candidate;
+    candidate.bank = number * timing.banks_per_rank();
+    if (rank.state != RankState::awake) {
+      const bool refreshing = rank.state == RankState::self_refresh;
+      const Time from =
+          refreshing ? needed_from : std::min({needed_from, refresh_due, self_refresh_from});
+      candidate.act = Act::wake;
+      candidate.priority = Priority::refresh;
+      candidate.at = std::max(from, rank.asleep_since + (refreshing ? tCKESR_ : tCKE_));
+      best.offer(candidate);
+      return;
+    }
+    candidate.priority = Priority::power;
+    candidate.act = Act::power_down;
+    candidate.at = later(rank.busy_until, power_down_after_);
+    if (candidate.at < std::min({needed_from, refresh_due, self_refresh_from}))
+      best.offer(candidate);
+    offer_self_refresh(timing, candidate.bank, std::min(needed_from, refresh_due),
+                       self_refresh_from, best);
+  }
+
+  /// The rows are closed first. `until`: the rank is needed from then on.
+  void offer_self_refresh(const ChannelTiming& timing, std::uint32_t first_bank, Time until,
+                          Time from, ChannelCandidate& best) const {
+    if (from >= until) return;
+    ChannelCandidate candidate;
+    candidate.priority = Priority::power;
+    candidate.act = Act::self_refresh;
+    candidate.bank = first_bank;
+    const ChannelTiming::Rank& rank = timing.ranks()[timing.bank(first_bank).rank];
+    candidate.at = std::max({from, rank.busy_until, timing.row_command_from()});
+    for (std::uint32_t i = first_bank; i < first_bank + timing.banks_per_rank(); ++i) {
+      if (timing.bank(i).row == no_row) continue;
+      candidate.act = Act::precharge;
+      candidate.bank = i;
+      candidate.at =
+          std::max({from, timing.precharge_time(timing.bank(i)), timing.row_command_from()});
+      break;
+    }
+    if (candidate.at < until) best.offer(candidate);
+  }
+
+  Time power_down_after_;
+  Time self_refresh_after_;
+  Time tCKE_;
+  Time tCKESR_;
+  std::vector<Time> needed_from_; ///< by rank: arrival of its first request
+};
+
+} // namespace nearfar::sim
