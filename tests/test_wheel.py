@@ -92,6 +92,24 @@ def test_programs_libraries_and_data_are_found(
     assert run(tmp_path, programs / "nearfar", *command.split())
 
 
+#: Runs a verb, then prints which libraries are mapped.
+LIBRARIES = """
+import sys
+from nearfar.cli.app import main
+assert main(sys.argv[1:]) == 0
+for line in open("/proc/self/maps"):
+    if ".so" in line:
+        print(line.split(maxsplit=5)[5].strip())
+"""
+
+
+def test_its_own_libpmem_is_used_not_that_of_the_system(programs: Path, tmp_path: Path) -> None:
+    verb = "bench map --op get -n 1000 --runs 5 --counters simulated --out record --quiet"
+    printed = run(tmp_path, programs / "python", "-c", LIBRARIES, *verb.split())
+    libraries = {line for line in printed.splitlines() if "/libpmem" in line}
+    assert {Path(line).parent.name for line in libraries} == {"nearfar.libs"}
+
+
 def test_c_programs_are_built_with_its_headers_and_libraries(
     programs: Path, tmp_path: Path
 ) -> None:

@@ -8,11 +8,11 @@
 
 namespace nearfar::persist {
 
-/// The function of that name in libpmem itself.
+/// The function of that name in libpmem itself, which the dynamic linker searches after our
+/// definitions. Not by the name of the library: wheels contain it under another one.
 template <class Function>
 Function* libpmem_function(const char* name) {
-  static void* library = dlopen("libpmem.so.1", RTLD_LAZY);
-  return reinterpret_cast<Function*>(dlsym(library, name));
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 /// While an object exists, libpmem reports that every mapping which this thread asks about is
