@@ -97,3 +97,22 @@ def test_a_build_without_pools_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_what_to_print_must_be_named(run_nearfar: RunNearfar) -> None:
     run_nearfar("config").assert_refused(2, "nothing to print was named")
+
+
+def test_libraries_that_are_not_installed_are_named(
+    run_nearfar: RunNearfar, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\necho "${1#-print-file-name=}"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if not (development.PKG_CONFIG_DIR / "nearfar.pc").exists():
+        pytest.skip("built without libpmemobj")
+    done = run_nearfar("config", "persist", "--libs")
+    assert done.code == 0
+    assert "-lpmemobj" in done.stdout
+    assert "libpmemobj.so" in done.stderr
+    assert "apt-get install libpmemobj-dev libpmem-dev" in done.stderr
+    compiler.write_text("#!/bin/sh\nexit 1\n")
+    assert run_nearfar("config", "persist", "--libs").stderr == ""
+    assert run_nearfar("config", "--libs").stderr == ""

@@ -19,7 +19,7 @@ from nearfar.noise import NoiseMeter
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Run, Sections
 from nearfar.report.html.section import Context
-from nearfar.report.html.sections.matrix import ONE_NODE, finding, section
+from nearfar.report.html.sections.matrix import finding, section
 from nearfar.units import MIB
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"
@@ -111,13 +111,9 @@ def test_the_report_shows_all_ways() -> None:
     assert "from node 1 to that of node 0" in finding(TWO)
 
 
-def test_a_study_of_one_node_says_so_in_one_line() -> None:
-    shown = section(Context(run_of("study", 1, None)))
-    assert shown is not None
-    assert shown.finding == ONE_NODE
-    assert not shown.tables
-    assert section(Context(run_of("probe", 1, None))) is None
-    assert section(Context(run_of("study", 2, None))) is None  # the section was skipped
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_without_a_matrix_there_is_no_section(nodes: int) -> None:
+    assert section(Context(run_of("study", nodes, None))) is None
 
 
 def test_the_section_of_a_study_is_measured_by_its_plan() -> None:

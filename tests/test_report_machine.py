@@ -115,3 +115,9 @@ def test_the_page_has_picture_and_matrix_without_empty_fields_of_the_record() ->
     page = render(factories.study(machine=record, sections=sections))
     assert "Node 1: 96 GiB CXL" in page
     assert re.search(r"Latency between nodes", page)
+    assert re.search(r">\s*CPUs\s*<", page)
+
+
+def test_dashes_are_explained_only_where_there_are_some() -> None:
+    assert "Dashed" in topology_figure(_machine("cxl-expander"), {}).caption
+    assert "Dashed" not in topology_figure(_machine("two-sockets"), {}).caption

@@ -41,6 +41,7 @@ def config(
     """
     from nearfar.errors import BadInputError
     from nearfar.process import development
+    from nearfar.report.console import note
 
     if not (cflags or libs or cmakedir or pkgconfigdir):
         raise BadInputError(
@@ -48,6 +49,10 @@ def config(
         )
     if cflags or libs:
         flags = development.flags_of(package)
+        if absent := development.not_installed(flags.required):
+            packages = " ".join(file.replace(".so", "-dev") for file in absent)
+            note(f"nearfar: {' and '.join(absent)} not found; programs with {package} require them")
+            note(f"  next: apt-get install {packages}")
         print(" ".join([flags.cflags] * cflags + [flags.libs] * libs))
     if cmakedir:
         print(development.CMAKE_DIR)

@@ -33,7 +33,7 @@ class Allocator:
 
 #: Library names on common distributions, newest first, and their package.
 _LIBRARIES = {
-    "mimalloc": (("libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"), "libmimalloc2.0"),
+    "mimalloc": (("libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"), "libmimalloc-dev"),
     "jemalloc": (("libjemalloc.so.2",), "libjemalloc2"),
     "memkind": (("libmemkind.so.0",), "libmemkind0"),
 }

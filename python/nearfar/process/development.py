@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +28,12 @@ _NAMES: dict[DevelopmentPackage, str] = {"hmalloc": "hmalloc", "persist": "nearf
 
 @dataclass(frozen=True)
 class BuildFlags:
-    """Flags for a compiler and for linking, as a shell reads them."""
+    """Flags for a compiler and for linking, as a shell reads them; ``required`` are libraries of
+    other projects among them."""
 
     cflags: str
     libs: str
+    required: tuple[str, ...]
 
 
 def flags_of(package: DevelopmentPackage) -> BuildFlags:
@@ -44,9 +48,23 @@ def flags_of(package: DevelopmentPackage) -> BuildFlags:
     libs = fields["Libs"].split("\0")
     if any(_FOLDER.glob(f"lib{_NAMES[package]}.so")):  # found at run time without LD_LIBRARY_PATH
         libs.append(f"-Wl,-rpath,{_FOLDER}")
-    required = re.findall(r"lib(\w+)", fields.get("Requires", ""))
-    libs += [f"-l{name}" for name in dict.fromkeys(required)]
-    return BuildFlags(shlex.join(fields["Cflags"].split("\0")), shlex.join(libs))
+    required = tuple(dict.fromkeys(re.findall(r"lib(\w+)", fields.get("Requires", ""))))
+    libs += [f"-l{name}" for name in required]
+    return BuildFlags(shlex.join(fields["Cflags"].split("\0")), shlex.join(libs), required)
+
+
+def not_installed(required: Sequence[str]) -> list[str]:
+    """Those of the libraries that the C compiler does not find; none without a compiler."""
+    absent = []
+    for name in required:
+        file = f"lib{name}.so"
+        try:
+            printed = subprocess.check_output(["cc", f"-print-file-name={file}"], text=True)
+        except (OSError, subprocess.CalledProcessError):
+            return []
+        if printed.strip() == file:  # the compiler prints the path of a file that it finds
+            absent.append(file)
+    return absent
 
 
 def _fields(described: Path) -> dict[str, str]:

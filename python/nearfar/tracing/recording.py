@@ -163,7 +163,8 @@ def plugin_for_emulator() -> str:
     if "-plugin" not in _printed_by("--help"):
         raise MachineError(
             f"{EMULATOR} was built without plug-ins, as that of Debian 13 is",
-            f"put one that was built with --enable-plugins on the PATH; or {HOW_TO_INSTRUMENT}",
+            "put one that was built with --enable-plugins on the PATH (docs/how-to/trace.md); or "
+            + HOW_TO_INSTRUMENT,
         )
     found = re.search(r"version (\d+)\.(\d+)", _printed_by("--version"))
     return plugin_for((int(found[1]), int(found[2])) if found else (0, 0))

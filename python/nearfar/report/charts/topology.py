@@ -38,8 +38,10 @@ def topology_figure(machine: Machine, latencies: Mapping[str, str]) -> Figure:
     found = packages(machine, latencies)
     caption = (
         "The machine as the kernel reports it: cores with their caches, and memory at the package "
-        "that it is nearest to. Dashed: memory without CPUs of its own."
+        "that it is nearest to."
     )
+    if any(memory.remote for package in found for memory in package.memories):
+        caption += " Dashed: memory without CPUs of its own."
     return Figure(caption, _wide(found), _narrow(found))
 
 

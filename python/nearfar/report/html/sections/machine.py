@@ -94,7 +94,7 @@ def _finding(context: Context) -> str:
 def _label(key: str) -> str:
     for ending in ("_bytes_per_s", "_bytes", "_ns"):
         key = key.removesuffix(ending)
-    return key.replace("_", " ")
+    return key.replace("_", " ").replace("cpus", "CPUs")
 
 
 def _text(key: str, value: Any) -> str:
@@ -148,7 +148,8 @@ def _lists(holder: dict[str, Any], above: str) -> Iterator[Table]:
             )
             keys = list(dict.fromkeys(used))
             rows = [[Cell(_text(k, member.get(k))) for k in keys] for member in members]
-            caption = f"{above}{_label(key)}".capitalize()
+            title = f"{above}{_label(key)}"
+            caption = title[0].upper() + title[1:]
             yield Table(
                 [_label(k) for k in keys],
                 rows,

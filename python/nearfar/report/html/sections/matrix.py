@@ -16,16 +16,13 @@ _LATENCY, _READ, _WRITE = (
     "write_bandwidth_bytes_per_s",
 )
 COLUMNS = ["CPUs of node", "Memory of node", "Latency", "Reads", "Writes"]
-ONE_NODE = "This machine has one memory node: there are no other paths to measure."
 
 
 def section(context: Context) -> Section | None:
-    """Return the section; of a study of one node, its one line."""
+    """Return the section, or None for a run that did not measure nodes, as studies of one node."""
     result = context.run.sections.matrix
     if result is None:
-        if context.run.verb != "study" or len(context.run.machine.get("nodes", [])) != 1:
-            return None
-        return Section("matrix", "Memory nodes", ONE_NODE)
+        return None
     rows = [
         [
             Cell(str(point.cpu_node)),
