@@ -49,6 +49,7 @@ NATIVE_TEST_ONLY = {
     "fuzz_target.hpp",
     "perf/test_bytes.hpp",
     "sim/test_devices.hpp",
+    "sim/test_runs.hpp",
     "trace/test_recording.hpp",
 }
 

@@ -234,6 +234,29 @@ Status read_queued(Device& d, FigureReader& reader) {
   return Done{};
 }
 
+constexpr unsigned max_link_loads = 256;
+
+void read_link(Link& link, FigureReader& reader) {
+  link.latency = picoseconds(reader.time("link_latency", false));
+  link.bytes_per_s = reader.take("link_bandwidth", false);
+  link.queue = static_cast<std::uint64_t>(reader.take("link_queue_depth", false));
+  for (unsigned i = 0; i < max_link_loads; ++i) {
+    const std::string stem = "link_load" + std::to_string(i);
+    if (!reader.find((stem + "_bandwidth").c_str())) break;
+    link.by_load.push_back({reader.take((stem + "_bandwidth").c_str(), true),
+                            picoseconds(reader.time((stem + "_latency").c_str(), true))});
+  }
+}
+
+Status check_link(const Device& d) {
+  if ((d.link.latency > 0 || !d.link.by_load.empty()) && !d.link.present())
+    return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
+  for (std::size_t i = 1; i < d.link.by_load.size(); ++i)
+    if (d.link.by_load[i].bytes_per_s <= d.link.by_load[i - 1].bytes_per_s)
+      return contradiction(d, "link_latency_by_load_ns", "its loads do not increase");
+  return Done{};
+}
+
 Status check_queued(const Device& d) {
   const Queued& q = d.queued;
   if (q.read_bytes_per_s <= 0) return contradiction(d, "read_bandwidth", "it is 0");
@@ -271,9 +294,7 @@ Result<Device> make_device(const char* name, MemoryKind kind, const Figures& fig
           kind == MemoryKind::commands ? read_commands(d, reader) : read_queued(d, reader);
       !read)
     return read.error();
-  d.link.latency = picoseconds(reader.time("link_latency", false));
-  d.link.bytes_per_s = reader.take("link_bandwidth", false);
-  d.link.queue = static_cast<std::uint64_t>(reader.take("link_queue_depth", false));
+  read_link(d.link, reader);
   for (const EnergyField& field : energies) {
     d.energy.known |= reader.find(field.name) != nullptr;
     d.energy.*(field.at) = reader.take(field.name, false);
@@ -281,8 +302,7 @@ Result<Device> make_device(const char* name, MemoryKind kind, const Figures& fig
   if (Status complete = reader.verdict(); !complete) return complete.error();
   if (kind == MemoryKind::commands && d.timing.clock == 0)
     return contradiction(d, "clock", "it is 0");
-  if (d.link.latency > 0 && !d.link.present())
-    return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
+  if (Status sound = check_link(d); !sound) return sound.error();
   if (Status sound = kind == MemoryKind::commands ? check_commands(d) : check_queued(d); !sound)
     return sound.error();
   return d;

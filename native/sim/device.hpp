@@ -100,10 +100,17 @@ struct Queued {
   double both_bytes_per_s = 0; ///< reads and writes at the same time; 0: they alternate
 };
 
+/// Latency one way at a load of both directions together.
+struct LinkLoad {
+  double bytes_per_s = 0;
+  Time latency = 0;
+};
+
 struct Link {
-  Time latency = 0;        ///< one way; 0 and no bandwidth: no link
-  double bytes_per_s = 0;  ///< one way
-  std::uint64_t queue = 0; ///< requests in flight at most; 0: no limit
+  Time latency = 0;              ///< one way; 0 and no bandwidth: no link
+  std::vector<LinkLoad> by_load; ///< if known, by increasing load; takes the place of `latency`
+  double bytes_per_s = 0;        ///< one way
+  std::uint64_t queue = 0;       ///< requests in flight at most; 0: no limit
   bool present() const { return bytes_per_s > 0; }
 };
 
@@ -123,7 +130,8 @@ struct Device {
 using Figures = std::vector<std::pair<std::string, double>>;
 
 /// Builds and checks. Timings in ns are rounded up to whole clocks. Buffers are
-/// buffer0_bytes, buffer0_entry_bytes, buffer0_latency and so on.
+/// buffer0_bytes, buffer0_entry_bytes, buffer0_latency and so on; points of the link's latency by
+/// load are link_load0_bandwidth, link_load0_latency and so on.
 /// Errors: bad_input that names the figure that is absent, unknown or contradicts another.
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 

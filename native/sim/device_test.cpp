@@ -46,6 +46,12 @@ TEST_CASE("a device whose figures contradict one another is refused by the figur
   refused(with(ddr4_figures(), "clock", 0), "clock");
   refused(with(ddr4_figures(), "link_latency", 30), "link_bandwidth");
   refused(with(ddr4_figures(), "tXYZ", 30), "tXYZ");
+  Figures loaded = with(ddr4_figures(), "link_bandwidth", 30e9);
+  loaded.insert(loaded.end(), {{"link_load0_bandwidth", 20e9},
+                               {"link_load0_latency", 50},
+                               {"link_load1_bandwidth", 10e9},
+                               {"link_load1_latency", 60}});
+  refused(loaded, "link_latency_by_load_ns");
 }
 
 TEST_CASE("a queued device wants its buffers in order") {

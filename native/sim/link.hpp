@@ -1,5 +1,5 @@
-// A link between processor and memory (CXL): latency each way, bandwidth each way, a bounded number
-// of requests in flight. Requests without data are not charged to the bandwidth.
+// A link between processor and memory (CXL): latency each way, fixed or by load, bandwidth each way,
+// a bounded number of requests in flight. Requests without data are not charged to the bandwidth.
 //
 // Thread safety  none.
 #pragma once
@@ -9,13 +9,14 @@
 
 #include "sim/calendar.hpp"
 #include "sim/completion.hpp"
+#include "sim/link_latency.hpp"
 
 namespace nearfar::sim {
 
 class LinkState {
 public:
   explicit LinkState(const Link& link)
-      : latency_(link.latency),
+      : latency_(link),
         line_(link.present()
                   ? std::max<Time>(static_cast<Time>(line_bytes / link.bytes_per_s * 1e12), 1)
                   : 0),
@@ -35,18 +36,20 @@ public:
       *place = next_;
       next_ = (next_ + 1) % ends_.size();
     }
-    return write ? down_.book(at) + line_ + latency_ : at + latency_;
+    const Time latency = latency_.send(at);
+    return !write ? at + latency : down_.book(at) + line_ + latency;
   }
 
   /// When an answer that leaves the memory at `at` arrives, and gives its place in the queue back.
   Time up(Time at, bool write, std::size_t place) {
-    const Time end = write ? at + latency_ : up_.book(at) + line_ + latency_;
+    const Time latency = latency_.latency();
+    const Time end = write ? at + latency : up_.book(at) + line_ + latency;
     if (!ends_.empty()) ends_[place] = end;
     return end;
   }
 
 private:
-  Time latency_;
+  LinkLatency latency_;
   Time line_;
   std::vector<Time> ends_; ///< of the last requests, as many as fit; never: in flight
   std::size_t next_ = 0;

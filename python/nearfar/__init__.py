@@ -65,6 +65,7 @@ __all__ = [
     "advise",
     "compare",
     "compare_variants",
+    "fit_link",
     "import_profile",
     "list_profiles",
     "load",

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from nearfar.records.run import Sections
     from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
     from nearfar.records.variants import VariantsResult
+    from nearfar.simulation.link_fit import FittedLink
     from nearfar.workflows.comparing import Verdict
     from nearfar.workflows.study import Studied
     from nearfar.workflows.subjects import Subject
@@ -90,6 +91,7 @@ __all__ = [
     "advise",
     "compare",
     "compare_variants",
+    "fit_link",
     "import_profile",
     "list_profiles",
     "load",
@@ -308,6 +310,17 @@ def load(name_or_path: str) -> Subject:
     from nearfar.workflows import subjects
 
     return subjects.load(name_or_path)
+
+
+@_public
+def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
+    """Give the link of a simulated device the latency that was measured of ``measured`` by load.
+
+    Raises BadInputError if the device has no link, or takes longer without it.
+    """
+    from nearfar.simulation.link_fit import fit_link
+
+    return fit_link(device, measured, name)
 
 
 @_public

@@ -69,6 +69,9 @@ _LINK = (
 )
 
 
+_LINK_LOADS = "link_latency_by_load_ns"
+
+
 @dataclass(frozen=True)
 class Device:
     """A profile in the format of the engines, and notes on missing figures."""
@@ -97,6 +100,7 @@ class Device:
         for figure, key in _LINK:
             if key in profile.figures:
                 figures[figure] = profile.scalar(key)
+        figures |= _link_loads(profile)
         energy = _energy(profile, figures)
         native = _native.SimDevice(
             profile.name,
@@ -155,6 +159,17 @@ def _by_commands(profile: Profile) -> dict[str, float]:
     counts |= {key: profile.scalar(key) for key in _OPTIONAL_COUNTS if key in profile.figures}
     _check_size(profile, counts)
     return {"clock": profile.scalar("clock_ns"), **timings, **counts}
+
+
+def _link_loads(profile: Profile) -> dict[str, float]:
+    """Points of the link's latency by load."""
+    if _LINK_LOADS not in profile.figures:
+        return {}
+    figures = {}
+    for place, (bandwidth, latency) in enumerate(profile.curve(_LINK_LOADS)):
+        figures[f"link_load{place}_bandwidth"] = bandwidth
+        figures[f"link_load{place}_latency"] = latency
+    return figures
 
 
 def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:

@@ -43,7 +43,8 @@ _BANDWIDTHS = ("flush", "mixed")
 _OTHERS = (
     "clock_ns", "channels", "ranks", "bank_groups", "banks", "row_bytes", "bank_bytes",
     "rank_bytes", "command_buses", "command_clocks", "refresh_sets", "chips", "dimms",
-    "vdd_V", "link_latency_ns", "link_bandwidth_bytes_per_s", "link_queue_depth",
+    "vdd_V", "link_latency_ns", "link_latency_by_load_ns", "link_bandwidth_bytes_per_s",
+    "link_queue_depth",
     "access_unit_bytes", "capacity_bytes", "endurance_writes",
     "price_per_gib", "first_touch_ns", "page_bytes", "page_walk_ns", "read_parallelism",
     "bandwidth_by_read_share_bytes_per_s", "read_latency_by_load_ns",
