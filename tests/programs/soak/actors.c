@@ -13,7 +13,6 @@
 #include "soak.h"
 
 _Atomic bool stop, hanging;
-_Atomic int libc_busy;
 
 static char** library_paths;
 static unsigned library_count;
@@ -25,7 +24,7 @@ static pthread_rwlock_t filling = PTHREAD_RWLOCK_INITIALIZER;
 static void use_library(struct random* random) {
   const char* before = enter("using a library");
   pthread_rwlock_rdlock(&filling);
-  atomic_fetch_add(&libc_busy, 1);
+  atomic_fetch_add(&shared->libc.begun, 1);
   void* library = dlopen(library_paths[random_below(random, library_count)], RTLD_NOW);
   if (library != NULL) {
     unsigned char* (*make)(size_t, unsigned char) =
@@ -39,7 +38,7 @@ static void use_library(struct random* random) {
     free(block);
     atomic_fetch_add(&shared->counts.loads, 1);
   }
-  atomic_fetch_sub(&libc_busy, 1);
+  atomic_fetch_add(&shared->libc.ended, 1);
   pthread_rwlock_unlock(&filling);
   enter(before);
 }
@@ -109,7 +108,7 @@ static void work(struct random* random) {
       pass_on(random);
     if (once_in(random, 4)) burst(random);
     if (once_in(random, 50)) ask(random);
-    if (once_in(random, 200)) use_library(random);
+    if (once_in(random, 400)) use_library(random);
     if (once_in(random, 400)) fork_and_work(random);
   }
   enter("ending");
@@ -169,6 +168,11 @@ static void* be_worker(void* place) {
   return NULL;
 }
 
+static bool is_alive(int place) {
+  const int thread = atomic_load(&shared->actors[place].thread);
+  return thread > 0 && syscall(SYS_tgkill, getpid(), thread, 0) == 0;
+}
+
 /* Starts workers again that have ended. There may be no memory for one. */
 static void keep_workers(struct random* random) {
   static pthread_t threads[workers];
@@ -176,12 +180,13 @@ static void keep_workers(struct random* random) {
   (void)random;
   enter("starting threads");
   for (int i = 0; i < workers; ++i) {
-    atomic_fetch_add(&libc_busy, 1);
+    if (started[i] && is_alive(i)) continue;
+    atomic_fetch_add(&shared->libc.begun, 1);
     if (!started[i] || pthread_tryjoin_np(threads[i], NULL) == 0) {
       atomic_store(&shared->actors[i].thread, 0);
       started[i] = !stop && pthread_create(&threads[i], NULL, be_worker, (void*)(intptr_t)i) == 0;
     }
-    atomic_fetch_sub(&libc_busy, 1);
+    atomic_fetch_add(&shared->libc.ended, 1);
   }
   for (int i = 0; stop && i < workers; ++i)
     if (started[i]) pthread_join(threads[i], NULL);
@@ -192,7 +197,7 @@ static const struct {
   void (*act)(struct random*);
   unsigned pause_us;
 } specialists[] = {{fork_and_work, 100000},
-                   {use_library, 20000},
+                   {use_library, 200000},
                    {fill_tier, 500000},
                    {send_signal, 4000},
                    {keep_workers, 5000}};

@@ -66,25 +66,29 @@ static void work_in_child(struct random* random) {
   check_stable();
 }
 
-static void end_child(struct random* random) {
-  const bool may_start_threads = atomic_load(&libc_busy) == 0;
-  if (may_start_threads && once_in(random, 3)) {
+/* `libc_is_whole`: the child can start threads and call exit(). */
+static void end_child(struct random* random, bool libc_is_whole) {
+  if (libc_is_whole && once_in(random, 3)) {
     enter("starts threads");
     start_threads(random);
   }
   if (once_in(random, 8)) become_program(random);
   enter("ends");
-  if (may_start_threads && once_in(random, 3)) exit(0);
+  if (libc_is_whole && once_in(random, 3)) exit(0);
   _exit(0);
 }
 
 void fork_and_work(struct random* random) {
   const char* before = enter("forking");
   struct random own = random_of(next_random(random));
+  /* While another thread of the parent is in such a call, what libc knows is half changed in the child:
+   * pthread_create() can free thread-local data twice. A tier in a file is copied before the fork. */
+  const uint64_t ended = atomic_load(&shared->libc.ended);
   const pid_t child = fork();
   if (child < 0) {
     if (errno != EAGAIN && errno != ENOMEM) fail("fork: errno %d", errno);
   } else if (child == 0) {
+    const bool libc_is_whole = atomic_load(&shared->libc.begun) == ended;
     begin_child();
     work_in_child(&own);
     if (once_in(&own, 8)) {
@@ -98,7 +102,7 @@ void fork_and_work(struct random* random) {
       if (nested > 0 && (waitpid(nested, &status, 0) != nested || status != 0))
         fail("the child of a child ended with status %#x", (unsigned)status);
     }
-    end_child(&own);
+    end_child(&own, libc_is_whole);
   } else {
     await(child);
     atomic_fetch_add(&shared->counts.forks, 1);

@@ -70,7 +70,12 @@ struct actor {
   _Atomic int child;
 };
 enum { workers = 4, actor_count = workers + 5 };
+/* Calls that change what libc knows of libraries and threads. */
+struct calls {
+  _Atomic uint64_t begun, ended;
+};
 struct shared {
+  struct calls libc;
   struct counts counts;
   struct actor actors[actor_count];
 };
@@ -99,9 +104,6 @@ int run_alone(struct random* random);
 
 extern _Atomic bool stop;    /* threads end */
 extern _Atomic bool hanging; /* a fault: workers hang */
-/* Threads in calls that change what libc knows of libraries and threads. A child that is forked
- * meanwhile has both half changed: pthread_create() can free thread-local data twice there. */
-extern _Atomic int libc_busy;
 void start_actors(char** libraries, unsigned library_count);
 bool actors_ended(void);
 void churn(struct random* random, struct piece* held, unsigned count, unsigned steps);
