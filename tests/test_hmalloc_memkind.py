@@ -16,7 +16,7 @@ def _run(folder: Path, kinds: int, directories: int) -> list[str]:
         other.mkdir()
     done = subprocess.run(
         [program, str(folder), str(kinds), *map(str, others)],
-        env=clean_environment(),
+        env={**clean_environment(), "NEARFAR_HMALLOC_FAR": "dram"},
         capture_output=True,
         text=True,
     )
@@ -35,6 +35,7 @@ def test_kinds_in_files_are_created_configured_and_destroyed(tmp_path: Path) -> 
         "aligned: 0 success",
         "detected 1 1",
         "too large 1",
+        "far: 0 success",
         "destroyed: 0 success",
         "kinds: 0 success",
         "directories: 0 success",

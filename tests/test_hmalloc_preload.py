@@ -65,10 +65,27 @@ def test_all_cases(built: Path, settings: dict[str, str]) -> None:
     assert done.returncode == 0
 
 
-def test_all_cases_where_address_space_is_limited(built: Path) -> None:
-    command = f"ulimit -v 3000000 && exec {built / 'preload_cases'} libm.so.6"
+@pytest.mark.parametrize("limit", ["-v 3000000", "-d 300000"])
+def test_all_cases_where_memory_is_limited(built: Path, limit: str) -> None:
+    command = f"ulimit {limit} && exec {built / 'preload_cases'} libm.so.6"
     done = preloaded("bash", "-c", command)
     assert done.stdout.splitlines() == [f"ok {case}" for case in CASES], done.stderr
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_program_limits_its_heap_after_its_start(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    """Address space of the heap that is not in use does not count against RLIMIT_DATA."""
+    done = preloaded(compile_c(tmp_path, "data_limit"), "200", settings=settings)
+    full = "NEARFAR_HMALLOC_FAR" not in settings  # shared memory does not count
+    assert done.stdout.splitlines() == [
+        "half 1",
+        "all 0 1" if full else "all 1 0",
+        "thread 0 1",
+        "again 1",
+    ], done
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def _sqlite(folder: Path) -> list[str]:
@@ -174,7 +191,7 @@ def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
     done = preloaded(compile_c(tmp_path, "malloc_extensions"))
     lines = done.stdout.splitlines()
     assert done.returncode == 0
-    assert len(lines) == 18
+    assert len(lines) == 25
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert done.stderr.startswith("hmalloc-stats 1\n")
     assert "tier.near.live_bytes " in done.stderr

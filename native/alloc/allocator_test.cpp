@@ -1,6 +1,8 @@
 // Allocators next to that of the process.
 #include "alloc/allocator.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <doctest/doctest.h>
 #include <memory>
@@ -54,6 +56,21 @@ hm_tier_stats stats_of(Allocator& allocator, unsigned tier) {
 }
 
 } // namespace
+
+TEST_CASE("live bytes are never negative while another thread allocates and frees") {
+  ScopedAllocator allocator;
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    for (int i = 0; i < 500'000; ++i)
+      allocator->release(allocator->allocate(0, 1000));
+    done = true;
+  });
+  std::uint64_t most = 0;
+  while (!done)
+    most = std::max(most, std::uint64_t{stats_of(*allocator, 0).live_bytes});
+  thread.join();
+  CHECK(most < (std::uint64_t{1} << 40)); // a negative number is larger
+}
 
 TEST_CASE("two allocators have separate tiers, blocks, settings and statistics") {
   ScopedAllocator first;

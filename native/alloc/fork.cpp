@@ -113,9 +113,11 @@ void remove_in_child(TierHeap& tier) {
 
 bool adopt_private(TierHeap& tier, const TierCopy& copy) {
   const std::size_t all = std::size_t{tier.runs.limit_spans()} << span_shift;
-  if (os::map_anonymous_at(tier.base(), all, os::Place::replace, false) != 0) return false;
+  const std::size_t writable = std::size_t{tier.runs.writable_spans()} << span_shift;
+  if (os::reserve_fixed(tier.base(), all) != 0) return false;
   if (copy.memory != nullptr && os::move_mapping(copy.memory, tier.base(), copy.bytes) != 0)
     return false;
+  if (os::make_writable(tier.base(), tier.base() + writable) != 0) return false;
   TierBacking& backing = tier.runs.backing();
   backing.mapped_bytes = 0;
   backing.anonymous = backing.mapped = backing.known_zero = true;

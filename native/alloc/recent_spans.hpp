@@ -16,10 +16,11 @@ namespace nearfar::alloc {
 
 class RecentSpans {
 public:
-  /// Starts without recent spans. Returns false if the system has no memory.
+  /// Starts without recent spans and with unwritable bits. Returns false if the system has no
+  /// memory.
   bool open(std::size_t bytes) {
     for (std::uint64_t*& bits : bits_) {
-      bits = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bytes));
+      bits = reinterpret_cast<std::uint64_t*>(os::map_readable(bytes));
       if (bits == nullptr) return false;
     }
     return true;
@@ -30,6 +31,14 @@ public:
       bits = nullptr;
     }
     tick_ = 0;
+  }
+
+  /// Makes the bits of spans [first, end) writable. An errno.
+  int make_writable(std::uint32_t first, std::uint32_t end) const {
+    int code = 0;
+    for (std::uint64_t* bits : bits_)
+      if (code == 0) code = os::make_writable(bits + first / 64, bits + (end + 63) / 64);
+    return code;
   }
 
   /// Starts a tick, unless a later one has started. Spans [first, first + spans) are all that were

@@ -21,6 +21,7 @@ std::uint32_t count_recent(const RecentSpans& recent) {
 TEST_CASE("each span is recent in the tick in which it was freed, and in the next one") {
   RecentSpans recent;
   REQUIRE(recent.open(bytes));
+  REQUIRE(recent.make_writable(0, spans) == 0);
   recent.advance(1, 0, spans);
   recent.add(10, 100);
   recent.advance(2, 0, spans);
@@ -42,6 +43,7 @@ TEST_CASE("each span is recent in the tick in which it was freed, and in the nex
 TEST_CASE("an older tick of a late thread changes nothing") {
   RecentSpans recent;
   REQUIRE(recent.open(bytes));
+  REQUIRE(recent.make_writable(0, spans) == 0);
   recent.advance(255, 0, spans);
   recent.advance(0, 0, spans); // ticks wrap around
   recent.add(64, 64);

@@ -1,5 +1,6 @@
 #include "alloc/run_allocator.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <initializer_list>
@@ -15,17 +16,23 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr unsigned linear_bins = 16;
+constexpr std::uint32_t chunk_spans = (std::uint32_t{4} << 20) >> span_shift;
+
+/// The first multiple of `unit` spans behind `first` that is not before `end`.
+std::uint32_t round_up_from(std::uint32_t first, std::uint32_t end, std::uint32_t unit) {
+  return first + (end - first + unit - 1) / unit * unit;
+}
 
 } // namespace
 
 bool RunAllocator::open(std::uint32_t first, std::uint32_t limit) {
   const os::LockGuard guard(lock_);
-  dirty_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bitmap_bytes()));
-  committed_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bitmap_bytes()));
+  dirty_ = reinterpret_cast<std::uint64_t*>(os::map_readable(bitmap_bytes()));
+  committed_ = reinterpret_cast<std::uint64_t*>(os::map_readable(bitmap_bytes()));
   if (dirty_ == nullptr || committed_ == nullptr || !recent_.open(bitmap_bytes())) return false;
   first_ = first == 0 ? 1 : first; // span 0 means "none" in links
   limit_ = limit;
-  frontier_ = highest_ = first_;
+  frontier_ = highest_ = writable_ = first_;
   return true;
 }
 
@@ -37,7 +44,7 @@ void RunAllocator::close() {
   }
   recent_.close(bitmap_bytes());
   backing_ = TierBacking{};
-  first_ = frontier_ = highest_ = limit_ = 0;
+  first_ = frontier_ = highest_ = writable_ = limit_ = 0;
   dirty_free_.store(0, relaxed);
   for (std::uint64_t& word : nonempty_bins_)
     word = 0;
@@ -159,6 +166,7 @@ std::uint32_t RunAllocator::allocate_at_frontier(std::uint32_t spans, std::uint3
   const std::uint64_t begin = align_up(frontier_, align_spans);
   const std::uint64_t end = begin + spans;
   if (end > std::uint64_t{first_} + limit_) return no_span;
+  if (make_writable(static_cast<std::uint32_t>(end)) != 0) return no_span;
   const auto at = static_cast<std::uint32_t>(begin);
   const std::uint32_t gap = frontier_;
   frontier_ = static_cast<std::uint32_t>(end);
@@ -229,6 +237,7 @@ bool RunAllocator::extend(std::uint32_t first, std::uint32_t spans, std::uint32_
   std::uint32_t length = 0;
   if (next == frontier_) {
     if (std::uint64_t{next} + more > std::uint64_t{first_} + limit_) return false;
+    if (make_writable(next + more) != 0) return false;
     frontier_ += more;
     if (frontier_ > highest_) highest_ = frontier_;
   } else if (span(next).kind() == SpanKind::free_head && (length = length_of(next)) >= more) {
@@ -244,6 +253,28 @@ bool RunAllocator::extend(std::uint32_t first, std::uint32_t spans, std::uint32_
   dirty_free_.fetch_sub(count_dirty(next, more), relaxed);
   set_bits(dirty_, next, more);
   return true;
+}
+
+int RunAllocator::make_writable_until(std::uint32_t end) {
+  int code = os::make_writable(&span(writable_), &span(end));
+  for (const std::uint64_t* bits : {dirty_, committed_})
+    if (code == 0) code = os::make_writable(bits + writable_ / 64, bits + (end + 63) / 64);
+  if (code == 0) code = recent_.make_writable(writable_, end);
+  if (code == 0 && backing_.anonymous && backing_.mapped)
+    code = os::make_writable(window_.span_address(writable_), window_.span_address(end));
+  if (code == 0) writable_ = end;
+  return code;
+}
+
+/// Makes spans up to `end` writable, and up to 64 MiB more if the system allows that. Always whole
+/// chunks, as commit() uses them. Returns an errno, 0 for success.
+int RunAllocator::make_writable(std::uint32_t end) {
+  if (end <= writable_) return 0;
+  for (const std::uint32_t unit : {16 * chunk_spans, chunk_spans}) {
+    const std::uint32_t rounded = round_up_from(first_, end, unit);
+    if (make_writable_until(std::min(rounded, first_ + limit_)) == 0) return 0;
+  }
+  return ENOMEM;
 }
 
 int RunAllocator::commit_range(std::uint32_t first, std::uint32_t spans) {
@@ -267,7 +298,6 @@ int RunAllocator::commit_range(std::uint32_t first, std::uint32_t spans) {
 }
 
 int RunAllocator::commit(std::uint32_t first, std::uint32_t spans) {
-  constexpr std::uint32_t chunk_spans = (std::uint32_t{4} << 20) >> span_shift;
   const std::uint32_t end = first + spans;
   for (std::uint32_t at = first; at < end;) {
     if (bit_is_set(committed_, at)) {
@@ -278,8 +308,7 @@ int RunAllocator::commit(std::uint32_t first, std::uint32_t spans) {
     while (stop < end && !bit_is_set(committed_, stop))
       ++stop;
     std::uint32_t ahead = stop; // at the frontier, commit to the end of the chunk
-    const std::uint32_t chunk_end =
-        first_ + (stop - first_ + chunk_spans - 1) / chunk_spans * chunk_spans;
+    const std::uint32_t chunk_end = round_up_from(first_, stop, chunk_spans);
     while (stop == end && ahead < chunk_end && ahead < first_ + limit_ && ahead >= frontier_ &&
            !bit_is_set(committed_, ahead))
       ++ahead;

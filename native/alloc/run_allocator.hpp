@@ -5,8 +5,11 @@
 // from the frontier on are free. All metadata is in the span table: nothing is stored in the
 // tier.
 //
-// Thread safety  any thread; one lock per tier; of the system calls, only those of commit() are made
-//                under it.
+// Metadata and anonymous memory become writable when the frontier reaches them, because RLIMIT_DATA
+// limits what is writable.
+//
+// Thread safety  any thread; one lock per tier; of the system calls, only those of commit() and
+//                make_writable() are made under it.
 #pragma once
 
 #include <cstddef>
@@ -61,10 +64,13 @@ public:
   /// bytes. The lock is held for one bin at a time. Called by one thread at a time.
   std::size_t purge(std::uint8_t tick, bool all);
 
-  /// The following four without the lock: exact while no thread allocates or frees.
+  /// The following five without the lock: exact while no thread allocates or frees.
   std::uint32_t used_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return frontier_ - first_; }
   std::uint32_t highest_frontier() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return highest_; }
   std::uint32_t first_span() const { return first_; }
+  std::uint32_t writable_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    return writable_ - first_;
+  }
   std::uint32_t limit_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return limit_; }
   /// Whether a span may have been written since the system provided it.
   bool may_be_written(std::uint32_t at) const NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
@@ -144,6 +150,8 @@ private:
   void coalesce_and_insert(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
   void insert_remainders(std::uint32_t run, std::uint32_t length, std::uint32_t first,
                          std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  int make_writable(std::uint32_t end) NEARFAR_REQUIRES(lock_);
+  int make_writable_until(std::uint32_t end) NEARFAR_REQUIRES(lock_);
   int commit(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
   int commit_range(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
   std::uint32_t count_dirty(std::uint32_t first, std::uint32_t spans) const NEARFAR_REQUIRES(lock_);
@@ -161,7 +169,8 @@ private:
   TierBacking backing_;
   std::uint32_t first_ = 0;
   std::uint32_t frontier_ NEARFAR_GUARDED_BY(lock_) = 0;
-  std::uint32_t highest_ NEARFAR_GUARDED_BY(lock_) = 0; ///< maximum of the frontier so far
+  std::uint32_t highest_ NEARFAR_GUARDED_BY(lock_) = 0;  ///< maximum of the frontier so far
+  std::uint32_t writable_ NEARFAR_GUARDED_BY(lock_) = 0; ///< the first span that is not
   std::uint32_t limit_ NEARFAR_GUARDED_BY(lock_) = 0;
   std::uint64_t* dirty_ NEARFAR_GUARDED_BY(lock_) = nullptr;     ///< one bit per span
   std::uint64_t* committed_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< the same; if by_chunk

@@ -1,5 +1,6 @@
 #include "alloc/stats.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdarg>
@@ -58,7 +59,7 @@ private:
 };
 
 struct ThreadSums {
-  std::uint64_t allocations = 0, frees = 0, allocated_bytes = 0, freed_bytes = 0, cached_bytes = 0;
+  std::uint64_t allocations = 0, frees = 0, allocated_bytes = 0, cached_bytes = 0;
 };
 
 ThreadSums sum_of(const TierStacks& stacks) {
@@ -69,18 +70,62 @@ ThreadSums sum_of(const TierStacks& stacks) {
     sums.allocations += stack.allocations.get();
     sums.frees += stack.frees.get();
     sums.allocated_bytes += stack.allocations.get() * bytes;
-    sums.freed_bytes += stack.frees.get() * bytes;
     sums.cached_bytes += stack.shared_count() * bytes;
   }
   return sums;
 }
 
-void add(hm_tier_stats& stats, const ThreadSums& sums) {
-  stats.allocations += sums.allocations;
-  stats.frees += sums.frees;
-  stats.allocated_bytes += sums.allocated_bytes;
-  stats.live_bytes += sums.allocated_bytes - sums.freed_bytes;
-  stats.cached_bytes += sums.cached_bytes;
+/// Where one of the two counters of blocks is.
+struct CounterPlace {
+  Counter SlabClass::*of_class;
+  Counter ThreadCaches::Counts::*of_exited_threads;
+  Counter BlockStack::*of_stack;
+};
+constexpr CounterPlace allocation_counters{
+    &SlabClass::allocations, &ThreadCaches::Counts::allocations, &BlockStack::allocations};
+constexpr CounterPlace free_counters{&SlabClass::frees, &ThreadCaches::Counts::frees,
+                                     &BlockStack::frees};
+
+struct BlockSum {
+  std::uint64_t blocks = 0, bytes = 0;
+};
+
+/// Sums a counter of all classes. While the lock of the caches is held, no thread exits, whose
+/// counters move.
+BlockSum sum_of(Allocator& allocator, unsigned tier, const CounterPlace& place)
+    NEARFAR_REQUIRES(allocator.caches.lock()) {
+  BlockSum sum;
+  const auto add = [&](unsigned size_class, std::uint64_t blocks) {
+    sum.blocks += blocks;
+    sum.bytes += blocks * class_infos[size_class].bytes;
+  };
+  for (unsigned c = 0; c < class_count; ++c)
+    add(c, (allocator.tiers[tier].classes[c].*place.of_class).get());
+  for (unsigned c = 0; c < cached_classes; ++c)
+    add(c, (allocator.caches.past_counts(tier, c).*place.of_exited_threads).get());
+  allocator.caches.for_each_locked([&](const ThreadCache& cache) {
+    for (unsigned c = 0; c < cached_classes; ++c)
+      add(c, (cache.tiers[tier]->stacks[c].*place.of_stack).get());
+  });
+  return sum;
+}
+
+/// Counts blocks of classes. Frees are read first: a block that is allocated and freed meanwhile
+/// would otherwise count as freed only, and live_bytes could be negative.
+void add_blocks_of_classes(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
+  const os::LockGuard guard(allocator.caches.lock());
+  const BlockSum freed = sum_of(allocator, tier, free_counters);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const BlockSum allocated = sum_of(allocator, tier, allocation_counters);
+  stats.allocations += allocated.blocks;
+  stats.frees += freed.blocks;
+  stats.allocated_bytes += allocated.bytes;
+  stats.live_bytes += allocated.bytes - freed.bytes;
+  for (unsigned c = 0; c < class_count; ++c)
+    stats.cached_bytes += allocator.tiers[tier].classes[c].free_bytes(c);
+  allocator.caches.for_each_locked([&](const ThreadCache& cache) {
+    stats.cached_bytes += sum_of(*cache.tiers[tier]).cached_bytes;
+  });
 }
 
 void write_thread(TextWriter& text, const Allocator& allocator, const ThreadCache& cache) {
@@ -213,37 +258,23 @@ Status watch_signal(std::string_view number_text) {
 
 } // namespace
 
-void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
+std::uint64_t read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   stats = {};
   TierHeap& heap = allocator.tiers[tier];
-  for (unsigned c = 0; c < class_count; ++c) {
-    const std::uint64_t bytes = class_infos[c].bytes;
-    std::uint64_t allocations = heap.classes[c].allocations.get();
-    std::uint64_t frees = heap.classes[c].frees.get();
-    if (c < cached_classes) {
-      allocations += allocator.caches.past_counts(tier, c).allocations.get();
-      frees += allocator.caches.past_counts(tier, c).frees.get();
-    }
-    stats.allocations += allocations;
-    stats.frees += frees;
-    stats.allocated_bytes += allocations * bytes;
-    stats.live_bytes += (allocations - frees) * bytes;
-    stats.cached_bytes += heap.classes[c].free_bytes(c);
-  }
-  allocator.caches.for_each([&](const ThreadCache& cache) {
-    if (cache.tiers[tier] != &empty_stacks) add(stats, sum_of(*cache.tiers[tier]));
-  });
+  add_blocks_of_classes(allocator, tier, stats);
   allocator.arenas.add_slab_statistics(heap, stats);
   stats.allocations += heap.large_allocations.get();
   stats.frees += heap.large_frees.get();
   stats.allocated_bytes += heap.large_allocated_bytes.get();
-  stats.live_bytes += heap.large_live_bytes.get();
+  const std::uint64_t large_bytes = heap.large_live_bytes.get();
+  stats.live_bytes += large_bytes;
   stats.spilled = heap.spilled.get();
   stats.failed = heap.failed.get();
   stats.returned_bytes = heap.returned_bytes.get();
   stats.span_bytes = heap.runs.span_bytes_used();
   stats.capacity_bytes = heap.runs.options().capacity;
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
+  return large_bytes;
 }
 
 std::array<NamedStatistic, 12> named_statistics(Allocator& allocator, unsigned tier) {

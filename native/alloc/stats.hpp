@@ -16,7 +16,8 @@ namespace nearfar::alloc {
 
 class Allocator;
 
-void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
+/// Returns the bytes of large blocks, which live_bytes includes.
+std::uint64_t read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
 
 struct NamedStatistic {
   const char* key;

@@ -83,6 +83,10 @@ public:
   template <class Visit>
   void for_each(const Visit& visit) {
     const os::LockGuard guard(lock_);
+    for_each_locked(visit);
+  }
+  template <class Visit>
+  void for_each_locked(const Visit& visit) NEARFAR_REQUIRES(lock_) {
     for (ThreadCache *cache = head_, *next = nullptr; cache != nullptr; cache = next) {
       next = cache->next;
       visit(*cache);

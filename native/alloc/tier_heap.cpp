@@ -67,7 +67,6 @@ Status TierHeap::open_memory(const TierOptions& options) {
   const bool device = options.spec.kind->maps == tier::Maps::device;
   const std::size_t unit = device ? huge_page : span_bytes;
   const std::size_t bytes = *capacity / unit * unit;
-  if (window().open_spans(slot_) != 0) return no_metadata();
   if (Status s = map_tier(*this, options, bytes); !s) return s.error();
   if (!runs.open(first_span(), spans_within(slot_bytes(), bytes))) return no_metadata();
   return Done{};
@@ -79,9 +78,6 @@ bool TierHeap::open_default() {
   TierBacking& backing = runs.backing();
   backing.mapped = window().reserved;
   backing.by_chunk = !window().reserved;
-  if (window().open_spans(slot_) != 0) return false;
-  if (window().reserved && os::protect(base(), slot_bytes(), os::Access::read_write) != 0)
-    return false;
   if (!runs.open(first_span(), spans_within(slot_bytes(), 0))) return false;
   opening.commit();
   return true;

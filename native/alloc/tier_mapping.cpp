@@ -79,8 +79,6 @@ Status map_memory(TierHeap& tier, const TierOptions& options) {
                      options.has_weights || // the stripes of a chunk are its own
                      (options.policy == os::Policy::bind && options.reserve == Reserve::chunk);
   if (!tier.window().reserved) return Done{};
-  if (const int code = os::protect(base, bytes, os::Access::read_write); code != 0)
-    return map_error(code, options);
   if (is_striped(options)) return Done{};
   if (const int code = set_node_policy(base, bytes, options, false); code != 0)
     return policy_error(code, options);
@@ -89,7 +87,9 @@ Status map_memory(TierHeap& tier, const TierOptions& options) {
 
 /// Allocates all pages now.
 Status populate_tier(const TierHeap& tier, std::size_t bytes) {
-  if (os::populate(tier.base(), bytes) == 0) return Done{};
+  if (os::make_writable(tier.base(), tier.base() + bytes) == 0 &&
+      os::populate(tier.base(), bytes) == 0)
+    return Done{};
   return Error::make(Errc::no_space, "cannot populate %zu bytes of memory", bytes)
       .try_next("specify a smaller capacity=, or reserve=chunk");
 }

@@ -29,11 +29,10 @@ bool Window::map(unsigned shift_per_tier, bool reserve) {
   std::byte* begin = reserve ? os::reserve_space_at(bytes, alignment)
                              : reinterpret_cast<std::byte*>(unreserved_base);
   if (begin == nullptr) return false;
-  std::byte* table = os::reserve_space_at(span_table_bytes(shift_per_tier), os::page_bytes);
   // All entries are readable, so that any address of the window can be looked up; those of a tier
-  // become writable when it opens.
-  if (table == nullptr ||
-      os::protect(table, span_table_bytes(shift_per_tier), os::Access::read) != 0) {
+  // become writable when it grows.
+  std::byte* table = os::map_readable(span_table_bytes(shift_per_tier));
+  if (table == nullptr) {
     if (reserve) os::unmap(begin, bytes);
     return false;
   }
@@ -59,12 +58,6 @@ bool Window::choose() {
   for (unsigned tried = first; tried >= narrowest_shift; tried -= 2)
     if (map(tried, true)) return true;
   return false;
-}
-
-int Window::open_spans(unsigned tier) const {
-  const std::size_t bytes = spans_per_tier() * sizeof(Span);
-  auto* first = reinterpret_cast<std::byte*>(spans) + tier * bytes;
-  return os::protect(first, bytes, os::Access::read_write);
 }
 
 bool Window::open() {

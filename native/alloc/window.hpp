@@ -57,8 +57,6 @@ public:
   bool open_reserved(unsigned shift_per_tier);
   /// Unmaps a reserved window with everything in it.
   void close();
-  /// Makes a tier's entries of the span table writable. Returns an errno, 0 for success.
-  int open_spans(unsigned tier) const;
 
   std::size_t spans_per_tier() const { return std::size_t{1} << (shift - span_shift); }
   std::byte* span_address(std::uint32_t span) const {

@@ -72,6 +72,18 @@ std::byte* map_anonymous(std::size_t bytes) {
   return got == MAP_FAILED ? nullptr : static_cast<std::byte*>(got);
 }
 
+std::byte* map_readable(std::size_t bytes) {
+  void* got = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return got == MAP_FAILED ? nullptr : static_cast<std::byte*>(got);
+}
+
+int make_writable(const void* from, const void* to) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from) / page_bytes * page_bytes;
+  const auto end =
+      (reinterpret_cast<std::uintptr_t>(to) + page_bytes - 1) / page_bytes * page_bytes;
+  return protect(reinterpret_cast<std::byte*>(begin), end - begin, Access::read_write);
+}
+
 void unmap(std::byte* at, std::size_t bytes) { munmap(at, bytes); }
 
 int map_anonymous_at(std::byte* at, std::size_t bytes, Place place, bool charged) {
@@ -98,9 +110,7 @@ int move_mapping(std::byte* from, std::byte* to, std::size_t bytes) {
 }
 
 int protect(std::byte* at, std::size_t bytes, Access access) {
-  const int protection = access == Access::none   ? PROT_NONE
-                         : access == Access::read ? PROT_READ
-                                                  : PROT_READ | PROT_WRITE;
+  const int protection = access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE;
   return mprotect(at, bytes, protection) == 0 ? 0 : errno;
 }
 

@@ -25,6 +25,12 @@ int reserve_fixed(std::byte* at, std::size_t bytes);
 /// allows that. nullptr on failure.
 std::byte* map_anonymous(std::size_t bytes);
 
+/// Private zeroed memory anywhere that is only readable until make_writable(). nullptr on failure.
+std::byte* map_readable(std::size_t bytes);
+/// Makes the pages of [from, to) of private memory writable, which counts against RLIMIT_DATA. An
+/// errno.
+int make_writable(const void* from, const void* to);
+
 void unmap(std::byte* at, std::size_t bytes);
 
 /// Whether a mapping may replace what is there: `replace` inside a reservation, `fresh` where
@@ -45,7 +51,7 @@ int map_again_at(std::byte* from, std::byte* at, std::size_t bytes);
 /// Moves a mapping over another one (mremap).
 int move_mapping(std::byte* from, std::byte* to, std::size_t bytes);
 
-enum class Access : unsigned char { none, read, read_write };
+enum class Access : unsigned char { none, read_write };
 int protect(std::byte* at, std::size_t bytes, Access access);
 
 /// Gives pages back: anonymous ones are zero when touched again, those of a file as the file is.

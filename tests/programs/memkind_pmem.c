@@ -41,6 +41,17 @@ static int many_kinds(const char* directory, int count) {
   return err;
 }
 
+/* The kind of far memory, next to a kind in a file. */
+static int far(void) {
+  const int err = memkind_check_available(MEMKIND_DAX_KMEM);
+  char* block = memkind_malloc(MEMKIND_DAX_KMEM, 512);
+  if (err != MEMKIND_SUCCESS || block == NULL) return err;
+  memset(block, 1, 512);
+  const int kept = memkind_detect_kind(block) == MEMKIND_DAX_KMEM;
+  memkind_free(NULL, block);
+  return kept ? MEMKIND_SUCCESS : MEMKIND_ERROR_RUNTIME;
+}
+
 int main(int count, char** arguments) {
   const char* directory = arguments[1];
   struct memkind* kind = NULL;
@@ -58,6 +69,7 @@ int main(int count, char** arguments) {
   printf("too large %d\n", memkind_malloc(kind, MEMKIND_PMEM_MIN_SIZE) == NULL);
   memkind_free(NULL, block);
   memkind_free(kind, aligned);
+  report("far", far());
   report("destroyed", memkind_destroy_kind(kind));
   report("kinds", many_kinds(directory, atoi(arguments[2])));
   int err = MEMKIND_SUCCESS;

@@ -26,10 +26,9 @@ struct Totals {
 void add_tier(Totals& totals, unsigned tier) {
   TierHeap& heap = process_allocator.tiers[tier];
   hm_tier_stats stats;
-  read_stats(process_allocator, tier, stats);
-  const std::size_t mapped = heap.large_live_bytes.get();
+  const std::size_t mapped = read_stats(process_allocator, tier, stats);
   const std::size_t arena = stats.span_bytes > mapped ? stats.span_bytes - mapped : 0;
-  const std::size_t used = stats.live_bytes > mapped ? stats.live_bytes - mapped : 0;
+  const std::size_t used = stats.live_bytes - mapped;
   totals.arena += arena;
   totals.mapped_blocks += heap.large_allocations.get() - heap.large_frees.get();
   totals.mapped_bytes += mapped;
