@@ -35,6 +35,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nearfarConfig.cmake
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nearfar.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/nearfar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT development PATTERN "hmalloc*" EXCLUDE)
+        COMPONENT development PATTERN "hmalloc*" EXCLUDE PATTERN "sim.h" EXCLUDE)
 install(DIRECTORY base poolformat ${parts} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nearfar/core
         COMPONENT development FILES_MATCHING PATTERN "*.hpp" PATTERN "test_*" EXCLUDE)

@@ -61,6 +61,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "fit contention": ("curve.csv",),
     "fit counters": ("curve.csv",),
     "predict contention": ("m.json",),
+    "profile export": ("ddr4-3200",),
     "pool check": ("missing",),
     "pool info": ("missing",),
     "pool leaks": ("missing",),

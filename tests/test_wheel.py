@@ -118,5 +118,10 @@ def test_c_programs_are_built_with_its_headers_and_libraries(
     source = ROOT / "examples" / "hmalloc" / "near_far.c"
     run(tmp_path, "cc", source, *flags, "-o", "near_far")
     assert str(programs.parent) in run(tmp_path, "ldd", "near_far")
+    flags = run(tmp_path, programs / "nearfar", "config", "sim", "--cflags", "--libs").split()
+    source = ROOT / "examples" / "cosimulation" / "core.c"
+    run(tmp_path, "cc", source, *flags, "-o", "core")
+    run(tmp_path, programs / "nearfar", "profile", "export", "hbm2-2000")
+    assert "75000 reads" in run(tmp_path, tmp_path / "core", "hbm2-2000.device")
     installed = {path.name for path in programs.parent.rglob("*")}
     assert {"crash_intrinsics.h", "nearfar.pc", "nearfarConfig.cmake"} <= installed

@@ -24,7 +24,7 @@ configure_file(alloc/packaging/hmalloc.pc.in hmalloc.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hmalloc.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT hmalloc)
 
-if(NOT LIBPMEMOBJ_FOUND) # otherwise library.cmake has made them
+if(NOT LIBPMEMOBJ_FOUND) # otherwise native/library.cmake has made them
   configure_package_config_file(nearfarConfig.cmake.in nearfarConfig.cmake
                                 INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/nearfar)
   write_basic_package_version_file(nearfarConfigVersion.cmake COMPATIBILITY SameMinorVersion)

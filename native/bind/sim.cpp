@@ -21,10 +21,7 @@ namespace {
 
 using namespace sim;
 
-constexpr std::string_view kinds[] = {"commands", "queued"};
 constexpr std::string_view patterns[] = {"sequential", "random", "chase"};
-constexpr std::string_view pages[] = {"open", "closed", "timeout"};
-constexpr std::string_view schedulers[] = {"fr-fcfs", "fcfs"};
 constexpr std::string_view engines[] = {"fast", "exact"};
 constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
 constexpr std::string_view acts[] = {"activate", "read",       "write",        "precharge",
@@ -32,33 +29,21 @@ constexpr std::string_view acts[] = {"activate", "read",       "write",        "
 constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
 
 Device make_sim_device(const char* name, const char* kind, const Figures& figures) {
-  Result<Device> made = make_device(name, by_name<MemoryKind>(kind, kinds), figures);
+  Result<Device> made = make_device(name, by_name<MemoryKind>(kind, memory_kind_names), figures);
   if (!made) raise(made.error());
   return std::move(*made);
 }
 
-Time after_ns(std::optional<double> ns) { return ns ? static_cast<Time>(*ns * 1000) : never; }
-
-Controller make_controller(const char* page_policy, double timeout_ns, const char* scheduler,
-                           unsigned row_hit_cap, unsigned drain_from, unsigned drain_to,
-                           unsigned drain_idle, const char* mapping,
-                           std::optional<double> power_down_after_ns,
-                           std::optional<double> self_refresh_after_ns) {
-  Result<AddressMapping> parsed = parse_mapping(mapping);
-  if (!parsed) raise(parsed.error());
-  Controller made;
-  made.page = by_name<PagePolicy>(page_policy, pages);
-  made.timeout = static_cast<Time>(timeout_ns * 1000);
-  made.scheduler = by_name<Scheduler>(scheduler, schedulers);
-  made.row_hit_cap = row_hit_cap;
-  made.drain_from = drain_from;
-  made.drain_to = drain_to;
-  made.drain_idle = drain_idle;
-  made.mapping = *parsed;
-  made.power_down_after = after_ns(power_down_after_ns);
-  made.self_refresh_after = after_ns(self_refresh_after_ns);
-  if (Status checked = check(made); !checked) raise(checked.error());
-  return made;
+Controller make_sim_controller(const char* page_policy, double timeout_ns, const char* scheduler,
+                               unsigned row_hit_cap, unsigned drain_from, unsigned drain_to,
+                               unsigned drain_idle, const char* mapping,
+                               std::optional<double> power_down_after_ns,
+                               std::optional<double> self_refresh_after_ns) {
+  Result<Controller> made =
+      make_controller({page_policy, timeout_ns, scheduler, row_hit_cap, drain_from, drain_to,
+                       drain_idle, mapping, power_down_after_ns, self_refresh_after_ns});
+  if (!made) raise(made.error());
+  return *made;
 }
 
 nb::dict spent_dict(const Spent& spent) {
@@ -199,13 +184,14 @@ Cosimulation make_cosimulation(const Device& device, const Controller& controlle
   return std::move(*made);
 }
 
-/// (id, time in ps) of each read that has completed.
-std::vector<std::pair<std::uint64_t, Time>> tick(Cosimulation& memory, std::uint64_t clocks) {
+/// (id, clock) of each read that has completed.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> tick(Cosimulation& memory,
+                                                          std::uint64_t clocks) {
   std::vector<Completion> completed;
-  memory.tick(clocks, completed);
-  std::vector<std::pair<std::uint64_t, Time>> found;
+  if (Status ticked = memory.tick(clocks, completed); !ticked) raise(ticked.error());
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
   for (const Completion& one : completed)
-    found.emplace_back(one.id, one.at);
+    found.emplace_back(one.id, memory.clock_at(one.at));
   return found;
 }
 
@@ -298,7 +284,7 @@ void register_sim(nb::module_& module) {
       .def("ranks", [](const Device& d) { return d.shape.channels * d.shape.ranks; })
       .def("check", &judge, nb::arg("commands"));
   nb::class_<Controller>(module, "SimController")
-      .def(nb::new_(&make_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
+      .def(nb::new_(&make_sim_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
            nb::arg("scheduler"), nb::arg("row_hit_cap"), nb::arg("drain_from"), nb::arg("drain_to"),
            nb::arg("drain_idle"), nb::arg("mapping"), nb::arg("power_down_after_ns").none(),
            nb::arg("self_refresh_after_ns").none());

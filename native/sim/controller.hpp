@@ -3,6 +3,8 @@
 // Thread safety  none: values.
 #pragma once
 
+#include <optional>
+
 #include "sim/address_mapping.hpp"
 #include "sim/completion.hpp"
 
@@ -11,10 +13,12 @@ namespace nearfar::sim {
 /// When an open row is closed: when another row is required, with its last access, or after some
 /// idle time.
 enum class PagePolicy : unsigned char { open, closed, timeout };
+inline constexpr std::string_view page_policy_names[] = {"open", "closed", "timeout"};
 
 /// Which of the waiting requests issues the next command: the one whose command becomes legal first
 /// (row hits, then the oldest, if several do), or the oldest alone.
 enum class Scheduler : unsigned char { fr_fcfs, fcfs };
+inline constexpr std::string_view scheduler_names[] = {"fr-fcfs", "fcfs"};
 
 constexpr unsigned max_drain_from = 1024;
 
@@ -37,5 +41,22 @@ struct Controller {
 
 /// Errors: bad_input that names settings that contradict each other.
 Status check(const Controller& controller);
+
+/// The settings by the names and units that users write.
+struct ControllerSettings {
+  const char* page_policy = "open";
+  double timeout_ns = 100;
+  const char* scheduler = "fr-fcfs";
+  unsigned row_hit_cap = 0;
+  unsigned drain_from = 32;
+  unsigned drain_to = 16;
+  unsigned drain_idle = 1;
+  const char* mapping = "rorabacobgch";
+  std::optional<double> power_down_after_ns = {};
+  std::optional<double> self_refresh_after_ns = {};
+};
+
+/// Errors: bad_input that names an unknown or contradictory setting.
+Result<Controller> make_controller(const ControllerSettings& settings);
 
 } // namespace nearfar::sim

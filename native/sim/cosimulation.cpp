@@ -4,7 +4,24 @@ namespace nearfar::sim {
 
 namespace {
 
+/// Refuses a power state that the device does not have.
+Status check_states(const Device& device, const Controller& controller) {
+  const bool powers_down = controller.power_down_after != never;
+  const bool refreshes = controller.self_refresh_after != never;
+  const char* state = nullptr;
+  if (powers_down && device.timing.tXP == 0)
+    state = "power-down has no effect: no tXP";
+  else if (refreshes && device.timing.tXS == 0)
+    state = "self-refresh has no effect: no tXS";
+  if (!state) return Done{};
+  return Error::make(Errc::bad_input, "%s is known of %s", state, device.name.c_str())
+      .try_next("leave it out, or name a device with this state, such as ddr4-3200");
+}
+
 constexpr Time clock_without_commands = 1000;
+/// Times of requests lie beyond the present one: this leaves half of the numbers for them.
+constexpr Time max_time = Time{1} << 62;
+constexpr Time ps_per_day = Time{86'400} * 1'000'000'000'000;
 
 } // namespace
 
@@ -14,6 +31,7 @@ Result<Cosimulation> Cosimulation::create(const Device& device, const Controller
     return Error::make(Errc::bad_input, "a memory without a read queue takes no reads")
         .try_next("give a read queue of at least 1");
   if (Status checked = check(controller); !checked) return checked.error();
+  if (Status checked = check_states(device, controller); !checked) return checked.error();
   Result<ExactMemory> memory = ExactMemory::create(device, controller, nullptr);
   if (!memory) return memory.error();
   return Cosimulation(device, controller, std::move(*memory), read_queue);
@@ -28,7 +46,7 @@ Cosimulation::Cosimulation(const Device& device, const Controller& controller, E
 bool Cosimulation::accepts(std::uint64_t address, bool write) const {
   const std::uint64_t line = address >> line_shift;
   if (finished_) return false;
-  if (write) return memory_.has_room(line);
+  if (write) return writable_ <= now_ && memory_.has_room(line);
   return reading_[decoder_.place(line).channel] < read_queue_ && !link_.full();
 }
 
@@ -36,7 +54,8 @@ bool Cosimulation::enqueue(std::uint64_t id, std::uint64_t address, bool write) 
   if (!accepts(address, write)) return false;
   const std::uint64_t line = address >> line_shift;
   if (write) {
-    memory_.post(link_.present() ? link_.down(now_, true, nullptr) : now_, line);
+    const Time at = link_.present() ? link_.down(now_, true, nullptr) : now_;
+    writable_ = now_ + *memory_.post(at, line) - at; // later only if a buffer is full
     return true;
   }
   std::uint64_t number = reads_.size();
@@ -59,7 +78,12 @@ void Cosimulation::end_read(std::uint64_t read, Time at) {
   arriving_.push({read, at});
 }
 
-void Cosimulation::tick(std::uint64_t clocks, std::vector<Completion>& completed) {
+Status Cosimulation::tick(std::uint64_t clocks, std::vector<Completion>& completed) {
+  if (clocks > (max_time - now_) / clock_)
+    return Error::make(Errc::bad_input, "%llu more clocks exceed the limit of simulated time",
+                       static_cast<unsigned long long>(clocks))
+        .try_next("advance less: a simulation has at most %llu days",
+                  static_cast<unsigned long long>(max_time / ps_per_day));
   now_ += clocks * clock_;
   while (memory_.next() < now_)
     if (const std::optional<Completion> done = memory_.step(); done) end_read(done->id, done->at);
@@ -70,6 +94,7 @@ void Cosimulation::tick(std::uint64_t clocks, std::vector<Completion>& completed
     unused_.push_back(read);
     completed.push_back({reads_[read].id, at});
   }
+  return Done{};
 }
 
 const Cosimulation::Finished& Cosimulation::finish() {

@@ -3,6 +3,7 @@
 // Time           starts at clock 0. A request arrives at the clock at which it is enqueued.
 // Reads          complete when their data arrive at the processor's end of the link.
 // Writes         are posted: their sender is done when they are accepted.
+// Backpressure   a request that finds its queue full is not accepted.
 // Thread safety  one thread.
 #pragma once
 
@@ -18,7 +19,8 @@ namespace nearfar::sim {
 class Cosimulation {
 public:
   /// `read_queue`: reads that a channel takes until one of them completes.
-  /// Errors: bad_input (no read queue; a controller that contradicts itself; the device).
+  /// Errors: bad_input (no read queue; a controller that contradicts itself or the device; the
+  /// device).
   static Result<Cosimulation> create(const Device& device, const Controller& controller,
                                      unsigned read_queue);
 
@@ -27,9 +29,13 @@ public:
   Cosimulation(const Cosimulation&) = delete;
   Cosimulation& operator=(const Cosimulation&) = delete;
 
+  const Device& device() const { return device_; }
+
   /// Length of a clock: the memory's; 1 ns for a memory without commands.
   Time clock_ps() const { return clock_; }
   std::uint64_t clock() const { return now_ / clock_; }
+  /// The clock at which the caller sees what happened at a time.
+  std::uint64_t clock_at(Time at) const { return (at + clock_ - 1) / clock_; }
 
   /// Whether enqueue() takes this request now.
   bool accepts(std::uint64_t address, bool write) const;
@@ -39,8 +45,9 @@ public:
   bool enqueue(std::uint64_t id, std::uint64_t address, bool write);
 
   /// Advances by so many clocks. Appends the reads that have completed since, in order of time;
-  /// Completion::at is in picoseconds.
-  void tick(std::uint64_t clocks, std::vector<Completion>& completed);
+  /// Completion::at is in picoseconds. Errors: bad_input, and nothing happens, if the simulated
+  /// time would exceed its limit.
+  Status tick(std::uint64_t clocks, std::vector<Completion>& completed);
 
   /// Writes all posted writes as if no other request arrived, and ends the simulation: no request
   /// is accepted any more, and further calls return the same.
@@ -49,6 +56,7 @@ public:
     Spent spent;
   };
   const Finished& finish();
+  bool finished() const { return finished_.has_value(); }
 
 private:
   struct Read {
@@ -69,6 +77,7 @@ private:
   LinkState link_;
   Time clock_;
   Time now_ = 0;
+  Time writable_ = 0; ///< when the next write is accepted, as far as it is known
   Device device_;
   std::optional<Finished> finished_;
   unsigned read_queue_;

@@ -21,7 +21,7 @@ std::uint64_t latency(Cosimulation& memory, std::uint64_t address) {
   REQUIRE(memory.enqueue(7, address, false));
   std::vector<Completion> done;
   while (done.empty())
-    memory.tick(1, done);
+    REQUIRE(memory.tick(1, done));
   CHECK(done[0].id == 7);
   return memory.clock() - from;
 }
@@ -61,7 +61,7 @@ TEST_CASE("one read at a time takes as long as in a run of the exact engine") {
     for (const Request& request : requests) {
       REQUIRE(memory.enqueue(0, request.address, false));
       for (const std::size_t before = done.size(); done.size() == before;)
-        memory.tick(1, done);
+        REQUIRE(memory.tick(1, done));
     }
     if (device.link.present()) // requests leave at whole clocks only
       CHECK(static_cast<double>(done.back().at) ==
@@ -79,7 +79,7 @@ TEST_CASE("ticking in larger steps changes no completion") {
       CHECK(memory.enqueue(i, random.next() % (64 << 20), i % 3 == 0));
     std::vector<Completion> done;
     while (memory.clock() < 4000)
-      memory.tick(step, done);
+      REQUIRE(memory.tick(step, done));
     std::vector<std::pair<std::uint64_t, Time>> found;
     for (const Completion& one : done)
       found.emplace_back(one.id, one.at);
@@ -96,14 +96,14 @@ TEST_CASE("full queues refuse, until something completes") {
   CHECK(!memory.accepts(2 << 20, false));
   CHECK(!memory.enqueue(3, 2 << 20, false));
   std::vector<Completion> done;
-  memory.tick(500, done);
+  REQUIRE(memory.tick(500, done));
   CHECK(done.size() == 2);
   CHECK(memory.enqueue(3, 2 << 20, false));
   std::uint64_t writes = 0;
   while (memory.enqueue(0, writes << 20, true))
     ++writes;
   CHECK(writes == 64); // twice the 32 from which writes are drained
-  memory.tick(2000, done);
+  REQUIRE(memory.tick(2000, done));
   CHECK(memory.accepts(0, true));
   const Work work = memory.finish().work;
   CHECK(!memory.enqueue(0, 0, false));
@@ -124,4 +124,51 @@ TEST_CASE("no read queue, and a controller that contradicts itself, are refused"
   Controller controller;
   controller.drain_to = controller.drain_from;
   CHECK(!Cosimulation::create(ddr4(), controller, 1));
+  controller = {};
+  controller.power_down_after = 0;
+  CHECK(!Cosimulation::create(ddr4(), controller, 1)); // without tXP
+}
+
+TEST_CASE("a queue takes no write while its buffer is full") {
+  const Device device = made("slow", MemoryKind::queued,
+                             {{"read_latency", 300},
+                              {"write_latency", 100},
+                              {"read_bandwidth", 6.4e9},
+                              {"write_bandwidth", 6.4e8},
+                              {"access_unit_bytes", 64}});
+  Cosimulation memory = make(device);
+  std::vector<Completion> done;
+  unsigned at_once = 0;
+  while (memory.enqueue(0, at_once * 64, true))
+    ++at_once;
+  CHECK(at_once == 65); // 64 wait, and the one that is being written
+  CHECK(memory.accepts(0, false));
+  unsigned later = 0;
+  for (unsigned clock = 0; clock < 10'000; ++clock) {
+    REQUIRE(memory.tick(1, done));
+    later += memory.enqueue(0, clock * 64, true);
+  }
+  CHECK(later == doctest::Approx(100).epsilon(0.02)); // 64 B take 100 ns
+}
+
+TEST_CASE("simulated time has a limit") {
+  Cosimulation memory = make(pcm());
+  std::vector<Completion> done;
+  CHECK(memory.enqueue(1, 0, false));
+  for (const std::uint64_t clocks : {~std::uint64_t{0}, std::uint64_t{1} << 61}) {
+    const Status ticked = memory.tick(clocks, done);
+    REQUIRE(!ticked);
+    CHECK(ticked.error().code == Errc::bad_input);
+  }
+  CHECK(memory.clock() == 0);
+  REQUIRE(memory.tick(std::uint64_t{1} << 40, done));
+  CHECK(done.size() == 1);
+}
+
+TEST_CASE("a completion is seen at the end of its clock") {
+  const Cosimulation memory = make(ddr4());
+  CHECK(memory.clock_at(0) == 0);
+  CHECK(memory.clock_at(1) == 1);
+  CHECK(memory.clock_at(1000) == 1);
+  CHECK(memory.clock_at(1001) == 2);
 }

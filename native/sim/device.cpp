@@ -10,6 +10,11 @@ namespace nearfar::sim {
 namespace {
 
 constexpr double ps_per_ns = 1000;
+constexpr double min_bandwidth = 1e3;                  ///< B/s
+constexpr std::uint64_t max_banks = 1 << 20;           ///< of all channels
+constexpr std::uint64_t max_link_queue = 1 << 16;      ///< requests
+constexpr std::uint64_t max_unit_bytes = 1 << 20;      ///< of the medium of a queue
+constexpr std::uint64_t max_buffer_bytes = 1ull << 40; ///< of all its levels
 
 struct TimeField {
   const char* name;
@@ -105,6 +110,13 @@ public:
     return 0;
   }
 
+  /// B/s; with less, transfers would take longer than an engine can count.
+  double bandwidth(const char* name, bool required) {
+    const double rate = take(name, required);
+    if (rate > 0 && rate < min_bandwidth) refuse(name, "less than 1000 B/s");
+    return rate;
+  }
+
   std::uint64_t count(const char* name, bool required, double otherwise) {
     const double number = take(name, required, otherwise);
     if (number < 1e15 && number == std::floor(number)) return static_cast<std::uint64_t>(number);
@@ -193,6 +205,10 @@ Status check_commands(const Device& d) {
   for (const CountField& field : counts)
     if (!std::has_single_bit(d.shape.*(field.at)) || d.shape.*(field.at) > 65536)
       return contradiction(d, field.name, "it must be a power of two up to 65536");
+  const Shape& s = d.shape;
+  if (s.channels * s.ranks > max_banks || s.channels * s.ranks * s.groups > max_banks ||
+      s.channels * s.ranks * s.groups * s.banks > max_banks)
+    return contradiction(d, "channels", "all channels together have at most 1048576 banks");
   return Done{};
 }
 
@@ -219,17 +235,16 @@ Status read_queued(Device& d, FigureReader& reader) {
   Queued& q = d.queued;
   q.read_latency = picoseconds(reader.time("read_latency", true));
   q.write_latency = picoseconds(reader.time("write_latency", true));
-  q.unit_bytes = static_cast<std::uint64_t>(reader.take("access_unit_bytes", false, line_bytes));
-  q.read_bytes_per_s = reader.take("read_bandwidth", true);
-  q.write_bytes_per_s = reader.take("write_bandwidth", true);
-  q.both_bytes_per_s = reader.take("both_bandwidth", false);
+  q.unit_bytes = reader.count("access_unit_bytes", false, line_bytes);
+  q.read_bytes_per_s = reader.bandwidth("read_bandwidth", true);
+  q.write_bytes_per_s = reader.bandwidth("write_bandwidth", true);
+  q.both_bytes_per_s = reader.bandwidth("both_bandwidth", false);
   for (unsigned level = 0; level < 4; ++level) {
     const std::string stem = "buffer" + std::to_string(level);
     if (!reader.find((stem + "_bytes").c_str())) break;
-    q.buffers.push_back(
-        {static_cast<std::uint64_t>(reader.take((stem + "_bytes").c_str(), true)),
-         static_cast<std::uint64_t>(reader.take((stem + "_entry_bytes").c_str(), true)),
-         picoseconds(reader.time((stem + "_latency").c_str(), true))});
+    q.buffers.push_back({reader.count((stem + "_bytes").c_str(), true, 0),
+                         reader.count((stem + "_entry_bytes").c_str(), true, 0),
+                         picoseconds(reader.time((stem + "_latency").c_str(), true))});
   }
   return Done{};
 }
@@ -238,8 +253,8 @@ constexpr unsigned max_link_loads = 256;
 
 void read_link(Link& link, FigureReader& reader) {
   link.latency = picoseconds(reader.time("link_latency", false));
-  link.bytes_per_s = reader.take("link_bandwidth", false);
-  link.queue = static_cast<std::uint64_t>(reader.take("link_queue_depth", false));
+  link.bytes_per_s = reader.bandwidth("link_bandwidth", false);
+  link.queue = reader.count("link_queue_depth", false, 0);
   for (unsigned i = 0; i < max_link_loads; ++i) {
     const std::string stem = "link_load" + std::to_string(i);
     if (!reader.find((stem + "_bandwidth").c_str())) break;
@@ -251,6 +266,8 @@ void read_link(Link& link, FigureReader& reader) {
 Status check_link(const Device& d) {
   if ((d.link.latency > 0 || !d.link.by_load.empty()) && !d.link.present())
     return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
+  if (d.link.queue > max_link_queue)
+    return contradiction(d, "link_queue_depth", "a link has at most 65536 requests in flight");
   for (std::size_t i = 1; i < d.link.by_load.size(); ++i)
     if (d.link.by_load[i].bytes_per_s <= d.link.by_load[i - 1].bytes_per_s)
       return contradiction(d, "link_latency_by_load_ns", "its loads do not increase");
@@ -264,8 +281,9 @@ Status check_queued(const Device& d) {
   if (q.both_bytes_per_s > 0 &&
       q.both_bytes_per_s < std::max(q.read_bytes_per_s, q.write_bytes_per_s))
     return contradiction(d, "bandwidth_by_read_share", "it is less than that of one direction");
-  if (q.unit_bytes < line_bytes || !std::has_single_bit(q.unit_bytes))
-    return contradiction(d, "access_unit_bytes", "it must be a power of two of at least 64");
+  if (q.unit_bytes < line_bytes || q.unit_bytes > max_unit_bytes ||
+      !std::has_single_bit(q.unit_bytes))
+    return contradiction(d, "access_unit_bytes", "it must be a power of two from 64 to 1048576");
   std::uint64_t bytes = 0;
   Time latency = 0;
   for (const Buffer& buffer : q.buffers) {
@@ -275,6 +293,8 @@ Status check_queued(const Device& d) {
     if (buffer.bytes <= bytes || buffer.bytes % buffer.entry_bytes)
       return contradiction(d, "buffer_by_level_bytes",
                            "levels grow outwards, and hold whole entries");
+    if (buffer.bytes > max_buffer_bytes)
+      return contradiction(d, "buffer_by_level_bytes", "a level has at most 1 TiB");
     if (buffer.latency < latency || buffer.latency > q.read_latency)
       return contradiction(d, "buffered_read_latency", "levels further out are not faster");
     bytes = buffer.bytes;

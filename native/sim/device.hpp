@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -115,6 +116,7 @@ struct Link {
 };
 
 enum class MemoryKind : unsigned char { commands, queued };
+inline constexpr std::string_view memory_kind_names[] = {"commands", "queued"};
 
 struct Device {
   std::string name;

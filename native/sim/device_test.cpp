@@ -52,6 +52,7 @@ TEST_CASE("a device whose figures contradict one another is refused by the figur
                                {"link_load1_bandwidth", 10e9},
                                {"link_load1_latency", 60}});
   refused(loaded, "link_latency_by_load_ns");
+  refused(with(with(ddr4_figures(), "channels", 65536), "ranks", 65536), "channels");
 }
 
 TEST_CASE("a queued device wants its buffers in order") {
@@ -64,6 +65,18 @@ TEST_CASE("a queued device wants its buffers in order") {
   refused(with(figures, "buffer0_latency", 400), "buffered_read_latency", MemoryKind::queued);
   refused(with(figures, "buffer0_entry_bytes", 100), "buffer_entry", MemoryKind::queued);
   refused(with(figures, "write_bandwidth", 0), "write_bandwidth", MemoryKind::queued);
+  refused(with(figures, "write_bandwidth", 1e-300), "write_bandwidth", MemoryKind::queued);
+  refused(with(figures, "access_unit_bytes", 1e300), "access_unit_bytes", MemoryKind::queued);
+  refused(with(figures, "access_unit_bytes", 1 << 30), "access_unit_bytes", MemoryKind::queued);
+  refused(with(figures, "buffer0_bytes", 16384.0 * (1 << 30)), "buffer", MemoryKind::queued);
+}
+
+TEST_CASE("a link of impossible figures is refused") {
+  const Figures linked = with(ddr4_figures(), "link_bandwidth", 32e9);
+  CHECK(make_device("it", MemoryKind::commands, linked));
+  refused(with(linked, "link_bandwidth", 1e-300), "link_bandwidth");
+  refused(with(linked, "link_queue_depth", 0.5), "link_queue_depth");
+  refused(with(linked, "link_queue_depth", 1e14), "link_queue_depth");
 }
 
 TEST_CASE("timings in ns become whole clocks, upwards") {

@@ -91,6 +91,7 @@ __all__ = [
     "advise",
     "compare",
     "compare_variants",
+    "export_device",
     "fit_link",
     "import_profile",
     "list_profiles",
@@ -352,6 +353,20 @@ def write_profile(profile: Profile, file: Path) -> Path:
     from nearfar.workflows import profile_files
 
     return profile_files.write_new_profile(profile, file)
+
+
+@_public
+def export_device(name_or_path: str, file: Path | None = None) -> Path:
+    """Write the figures of a device profile to a new file that the C API for co-simulation reads.
+
+    ``file``: by default NAME.device. Returns its path. Raises BadInputError if it exists, or if the
+    profile has too few figures to be simulated.
+    """
+    from nearfar.profiles import load_profile
+    from nearfar.workflows import profile_files
+
+    profile = load_profile(name_or_path)
+    return profile_files.export_device(profile, file or Path(f"{profile.name}.device"))
 
 
 @_public

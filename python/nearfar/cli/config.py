@@ -10,7 +10,9 @@ from nearfar.records.choices import DevelopmentPackage
 
 Package = Annotated[
     DevelopmentPackage,
-    typer.Argument(help="libhmalloc (C and C++), or persistent structures (C++)."),
+    typer.Argument(
+        help="libhmalloc (C, C++), persistent structures (C++), or the memory simulator (C, C++)."
+    ),
 ]
 Cflags = Annotated[bool, typer.Option("--cflags", help="Print the compiler's flags.")]
 Libs = Annotated[bool, typer.Option("--libs", help="Print the linker's flags.")]
@@ -36,6 +38,8 @@ def config(
         cc program.c $(nearfar config --cflags --libs) -o program
 
         g++ -std=c++20 program.cpp $(nearfar config persist --cflags --libs) -o program
+
+        cc core.c $(nearfar config sim --cflags --libs) -o core
 
         cmake -S . -B build -Dnearfar_DIR=$(nearfar config --cmakedir)
     """

@@ -23,7 +23,11 @@ CMAKE_DIR = _FOLDER / "cmake" / "nearfar"
 PKG_CONFIG_DIR = _FOLDER / "pkgconfig"
 
 #: Name of a package for pkg-config.
-_NAMES: dict[DevelopmentPackage, str] = {"hmalloc": "hmalloc", "persist": "nearfar"}
+_NAMES: dict[DevelopmentPackage, str] = {
+    "hmalloc": "hmalloc",
+    "persist": "nearfar",
+    "sim": "nearfar-sim",
+}
 
 
 @dataclass(frozen=True)

@@ -115,4 +115,4 @@ BuildStep = Literal["compile", "link"]
 #: Tools whose outputs become profiles.
 OtherTool = Literal["mess", "mlc", "stream"]
 
-DevelopmentPackage = Literal["hmalloc", "persist"]
+DevelopmentPackage = Literal["hmalloc", "persist", "sim"]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nearfar.errors import BadInputError
 from nearfar.simulation.figures import TIMINGS, refuse_unknown
@@ -72,6 +72,13 @@ _LINK = (
 _LINK_LOADS = "link_latency_by_load_ns"
 
 
+class Resolved(NamedTuple):
+    """What the engines take of a profile: the kind of memory, and its figures by their names."""
+
+    kind: Literal["commands", "queued"]
+    figures: dict[str, float]
+
+
 @dataclass(frozen=True)
 class Device:
     """A profile in the format of the engines, and notes on missing figures."""
@@ -94,26 +101,14 @@ class Device:
         """
         from nearfar import _native
 
-        refuse_unknown(profile)
-        by_commands = any(_has(profile, timing) for timing in TIMINGS)
-        figures = _by_commands(profile) if by_commands else _queued(profile, one_thread)
-        for figure, key in _LINK:
-            if key in profile.figures:
-                figures[figure] = profile.scalar(key)
-        figures |= _link_loads(profile)
-        energy = _energy(profile, figures)
-        native = _native.SimDevice(
-            profile.name,
-            "commands" if by_commands else "queued",
-            list({**figures, **energy}.items()),
-        )
+        kind, figures = resolve(profile, one_thread=one_thread)
         endurance, parallel = "endurance_writes", "read_parallelism"
         return cls(
             name=profile.name,
-            native=native,
-            has_energy=bool(energy),
-            has_background="active_W" in energy,
-            has_rows=by_commands,
+            native=_native.SimDevice(profile.name, kind, list(figures.items())),
+            has_energy=has_energy(profile),
+            has_background="active_W" in figures,
+            has_rows=kind == "commands",
             endurance_writes=profile.scalar(endurance) if endurance in profile.figures else None,
             parallelism=round(profile.scalar(parallel)) if parallel in profile.figures else None,
             has_power_down=_has(profile, "tXP"),
@@ -134,6 +129,22 @@ def refuse_without_states(controller: Controller, *devices: Device) -> None:
                 f"{state} has no effect: no {figure} is known of {names}",
                 "leave it out, or name a device with this state, such as ddr4-3200",
             )
+
+
+def resolve(profile: Profile, *, one_thread: bool = False) -> Resolved:
+    """Resolve a profile to figures of the engines; the core has not checked them.
+
+    Raises BadInputError naming an absent or unknown figure.
+    """
+    refuse_unknown(profile)
+    by_commands = any(_has(profile, timing) for timing in TIMINGS)
+    figures = _by_commands(profile) if by_commands else _queued(profile, one_thread)
+    for figure, key in _LINK:
+        if key in profile.figures:
+            figures[figure] = profile.scalar(key)
+    figures |= _link_loads(profile)
+    energy = _energy(profile, figures)
+    return Resolved("commands" if by_commands else "queued", {**figures, **energy})
 
 
 def has_energy(profile: Profile) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nearfar.errors import BadInputError, from_native
 from nearfar.profiles import load_profile
 from nearfar.simulation.controller import Controller
-from nearfar.simulation.devices import Device, refuse_without_states
+from nearfar.simulation.devices import Device
 
 #: Called with the address of a read and the clock at which its data arrived.
 Done = Callable[[int, int], None]
@@ -52,13 +52,13 @@ class SimulatedMemory:
         if self.read_queue < 1:
             raise BadInputError(f"invalid read_queue {self.read_queue}", "give 1 or more")
         chosen = Device.of(load_profile(self.device))
-        refuse_without_states(self.controller, chosen)
         try:
             self._memory = _native.Cosimulation(
                 chosen.native, self.controller.native(), self.read_queue
             )
         except _native.NativeError as error:
             raise from_native(error) from None
+        self._refusal = _native.NativeError
         self._has_energy = chosen.has_energy
         self._reads: dict[int, tuple[int, Done | None]] = {}
         self._number = 0
@@ -92,14 +92,17 @@ class SimulatedMemory:
     def tick(self, clocks: int = 1) -> int:
         """Advance by so many clocks; returns how many reads completed.
 
-        ``done`` of each of them is called, in order of time, after the last clock.
+        ``done`` of each of them is called, in order of time, after the last clock. Raises
+        BadInputError for a simulated time of more than 53 days.
         """
-        period = self._memory.clock_ps()
-        completed = self._memory.tick(clocks)
-        for number, at in completed:
+        try:
+            completed = self._memory.tick(clocks)
+        except self._refusal as error:
+            raise from_native(error) from None
+        for number, clock in completed:
             address, done = self._reads.pop(number)
             if done is not None:
-                done(address, -(-at // period))
+                done(address, clock)
         return len(completed)
 
     def finish(self) -> MemoryWork:

@@ -35,7 +35,21 @@ def write_new_profile(profile: Profile, file: Path) -> Path:
     """Write a profile to a new file, and return its path."""
     from nearfar.profiles.sheets import write_profile
 
-    if file.exists():
-        raise BadInputError(f"{file} exists", "name another file with --out, or remove it")
+    _require_new(file)
     write_profile(profile, file)
     return file
+
+
+def export_device(profile: Profile, file: Path) -> Path:
+    """Write a profile to a new file as the C API reads it, and return the path of the file."""
+    from nearfar.files import write_whole
+    from nearfar.simulation.device_file import device_text
+
+    _require_new(file)
+    write_whole(file, device_text(profile), "name another file with --out")
+    return file
+
+
+def _require_new(file: Path) -> None:
+    if file.exists():
+        raise BadInputError(f"{file} exists", "name another file with --out, or remove it")

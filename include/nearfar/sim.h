@@ -1,0 +1,142 @@
+/* One simulated memory that a C or C++ simulator drives, clock by clock.
+ *
+ * Purpose        The exact engine of `nearfar sim` (banks, rows, refresh, command by command) as the
+ *                memory of a processor model. The results are those of nearfar.SimulatedMemory in
+ *                Python for the same requests.
+ * Device         A file that `nearfar profile export PROFILE` writes (docs/formats/device.md).
+ * Example        nearfar_sim* memory = nearfar_sim_create("ddr4-3200.device", NULL, done, core);
+ *                each clock of the memory:
+ *                    while (core has a request && nearfar_sim_enqueue(memory, address, 0, id) == 1)
+ *                      it is in flight;
+ *                    nearfar_sim_tick(memory, 1); calls done(core, id, clock)
+ *                nearfar_sim_finish(memory, &work);
+ *                nearfar_sim_destroy(memory);
+ *                examples/cosimulation has the whole program.
+ *
+ * Units          Times are clocks of the memory since its creation; nearfar_sim_clock_ns() is the
+ *                length of one. Addresses are bytes of the memory; a request is for the line of 64
+ *                bytes that holds its address. Energies are joules.
+ *
+ * Thread safety  A memory is used by one thread at a time. Several memories may be used by several
+ *                threads concurrently.
+ *
+ * Errors         Functions that return a pointer return NULL and set errno; those that return an
+ *                int return -1 and set errno. nearfar_sim_error() returns the message with the next
+ *                step.
+ *                - EINVAL: an invalid option, device file or argument; a memory that is NULL, was
+ *                  destroyed or is finished
+ *                - ENOENT, EACCES: the device file does not exist or cannot be read
+ *                - EBUSY: nearfar_sim_tick(), _finish() or _destroy() in the memory's own callback
+ *                - ENOMEM: no memory is left; the simulated memory can only be destroyed
+ *                A destroyed memory stays known, with 8 bytes, until the process ends: its use is
+ *                an error. Pointers that nearfar_sim_create() did not return are not detected.
+ */
+#ifndef NEARFAR_SIM_H
+#define NEARFAR_SIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define NEARFAR_SIM_NOTHROW noexcept
+#else
+#define NEARFAR_SIM_NOTHROW
+#endif
+#define NEARFAR_SIM_API __attribute__((visibility("default")))
+
+/** A simulated memory. */
+typedef struct nearfar_sim nearfar_sim;
+
+/** Called for each read whose data have arrived: what nearfar_sim_create() and nearfar_sim_enqueue()
+ *  were given, and the clock at which they arrived. It may call nearfar_sim_enqueue(), _accepts(),
+ *  _clock() and _clock_ns() of its memory. C++: it must not throw. */
+typedef void (*nearfar_sim_done)(void* context, uint64_t id, uint64_t clock);
+
+/** The memory controller. NULL or 0 is the default, so that `= {0}` has all of them. Devices without
+ *  known commands have no controller, and ignore all but the read queue. */
+struct nearfar_sim_options {
+  /** When an open row is closed: "open" (default: when another row is required), "closed" (with its
+   *  last access), "timeout". */
+  const char* page_policy;
+  double timeout_ns;         /**< of "timeout": idle time of a row until it is closed (100) */
+  const char* scheduler;     /**< "fr-fcfs" (default), "fcfs": the oldest request alone */
+  unsigned row_hit_cap;      /**< accesses to an open row before an older request for another row
+                                  of the bank goes first (default: no limit) */
+  unsigned write_drain_from; /**< writes that wait in a channel when they start to be written (32) */
+  unsigned write_drain_to;   /**< and when reads go first again (16, if both are 0) */
+  unsigned write_drain_idle; /**< and when they start to be written while no read waits (1) */
+  /** Address fields from the highest bits to the lowest: ro row (first), ra rank, ba bank, bg bank
+   *  group, co column, ch channel (default: "rorabacobgch"). */
+  const char* mapping;
+  double power_down_after_ns;   /**< idle time of a rank until it powers down (default: never) */
+  double self_refresh_after_ns; /**< idle time until it refreshes itself (default: never) */
+  unsigned read_queue; /**< reads that a channel takes until one of them completes (32) */
+};
+
+/** What a memory did: accesses of 64 bytes, commands, and energy by cause. */
+struct nearfar_sim_work {
+  uint64_t clocks; /**< until the end of the simulation */
+  uint64_t reads;
+  uint64_t writes;
+  uint64_t row_hits;
+  uint64_t activates;
+  uint64_t refreshes;
+  int has_energy; /**< 0: the device has no figures of energy; the following are 0 */
+  double activate_J;
+  double array_write_J; /**< cells written when a row is closed (PCM) */
+  double read_J;
+  double write_J;
+  double refresh_J;
+  double background_J; /**< 0 if the device has no figure of it */
+};
+
+/** Creates a memory at clock 0. `options` may be NULL: the defaults. `done` may be NULL: completions
+ *  are then counted only. */
+NEARFAR_SIM_API nearfar_sim* nearfar_sim_create(const char* device_file,
+                                                const struct nearfar_sim_options* options,
+                                                nearfar_sim_done done,
+                                                void* context) NEARFAR_SIM_NOTHROW
+    __attribute__((warn_unused_result));
+
+/** Destroys a memory; NULL is ignored. Reads in flight are dropped without a call of `done`. */
+NEARFAR_SIM_API int nearfar_sim_destroy(nearfar_sim* memory) NEARFAR_SIM_NOTHROW;
+
+/** Returns 1 if nearfar_sim_enqueue() would accept this request now, 0 if not. `write` is 0 for a
+ *  read. */
+NEARFAR_SIM_API int nearfar_sim_accepts(nearfar_sim* memory, uint64_t address,
+                                        int write) NEARFAR_SIM_NOTHROW;
+
+/** Requests a line at the present clock. Returns 1 if it was accepted, and 0, without an effect, if
+ *  the queue of its channel is full. A read completes by a call of `done` with this `id`, which may
+ *  be any number, also one that is in use. A write is posted: it is over when it is accepted. */
+NEARFAR_SIM_API int nearfar_sim_enqueue(nearfar_sim* memory, uint64_t address, int write,
+                                        uint64_t id) NEARFAR_SIM_NOTHROW
+    __attribute__((warn_unused_result));
+
+/** Advances by so many clocks, then calls `done` for each read that completed in them, in order of
+ *  time. Returns how many did. One call of many clocks equals many calls of one clock if nothing is
+ *  enqueued in between. Errors: EINVAL, without an effect, for a simulated time of more than 53
+ *  days. */
+NEARFAR_SIM_API int nearfar_sim_tick(nearfar_sim* memory, uint64_t clocks) NEARFAR_SIM_NOTHROW;
+
+/** Returns the clocks since the creation; 0 for an invalid memory, and sets errno. */
+NEARFAR_SIM_API uint64_t nearfar_sim_clock(nearfar_sim* memory) NEARFAR_SIM_NOTHROW;
+
+/** Returns the length of a clock in ns, 1 for a device without known commands; 0 for an invalid
+ *  memory, and sets errno. */
+NEARFAR_SIM_API double nearfar_sim_clock_ns(nearfar_sim* memory) NEARFAR_SIM_NOTHROW;
+
+/** Ends the simulation and fills in what the memory did; posted writes are written. Reads in flight
+ *  are counted, and `done` is not called for them. May be called again; nearfar_sim_enqueue(),
+ *  _accepts() and _tick() are errors from now on. */
+NEARFAR_SIM_API int nearfar_sim_finish(nearfar_sim* memory,
+                                       struct nearfar_sim_work* work) NEARFAR_SIM_NOTHROW;
+
+/** Returns the message of the last failure in this thread, "" if there was none. Valid until the
+ *  next failure. */
+NEARFAR_SIM_API const char* nearfar_sim_error(void) NEARFAR_SIM_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
