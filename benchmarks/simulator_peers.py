@@ -6,8 +6,12 @@
     compares; CLOCKS.json has the peer's settings and results:
     {"peer": NAME, "device": NAME, "figures": {KEY: VALUE, ...} that differ from the device's,
      "mapping": FIELDS, "write_drain": [FROM, TO, IDLE], "row_hit_cap": N or null,
-     "clocks": {"seq": {"16": CLOCKS, ...}, ...}}
-    benchmarks/peers/ has those of Ramulator 2.1 and DRAMsim3
+     "clocks": {"seq": {"16": CLOCKS, ...}, ...},
+     "energy_16": {"seq": {"activates": N, "activate_J": J, ...}, ...}} with 16 reads in flight
+    benchmarks/peers/ has those of Ramulator 2.1 and DRAMsim3, whose energies are printed in
+    V mA clocks
+.venv/bin/python benchmarks/simulator_peers.py energy DIR CLOCKS.json
+    compares energies, and the number of activates
 
 The peer's driver sends requests in the order of the stream as early as it takes them, with at most
 so many reads in flight, retired in order; writes do not wait. A link of a clock's length stands for
@@ -22,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from nearfar import _native
 from nearfar.profiles import load_profile
@@ -35,6 +40,8 @@ from nearfar.workflows.tracing import import_trace
 REQUESTS = 40_000
 LINES = 1 << 24
 Request = tuple[int, bool]
+#: A stream, and by name how much more nearfar has.
+Rows = Iterator[tuple[str, dict[str, float]]]
 
 
 def streams(chance: random.Random) -> dict[str, list[Request]]:
@@ -65,15 +72,17 @@ def write_streams(folder: Path) -> None:
         (folder / name).write_text("".join(lines))
 
 
-def clocks_of(file: Path, device: Device, controller: Controller, window: int) -> float:
-    """Simulated clocks of a stream."""
+def outcome_of(
+    file: Path, device: Device, controller: Controller, window: int
+) -> _native.SimOutcome:
+    """Simulate a stream."""
     with tempfile.TemporaryDirectory() as scratch:
         trace = Path(scratch) / "trace"
         import_trace(file, "dramsim3", trace)
         source = _native.TraceSource(str(trace), 0.0, [])
         options = Options(controller=controller, window=window)
         outcome, _ = run(source, device, device, Placement("all-far"), options, "exact")
-    return outcome["end_ps"] / device.native.timing_ps()["clock"]
+    return outcome
 
 
 def device_of(name: str, figures: dict[str, float]) -> Device:
@@ -88,29 +97,43 @@ def device_of(name: str, figures: dict[str, float]) -> Device:
     return Device.of(profile.model_copy(update={"figures": {**profile.figures, **changed}}))
 
 
-def differences(folder: Path, peer: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """By stream: window, and our clocks over the peer's, less one."""
-    given = json.loads(peer.read_text())
-    device = device_of(given["device"], given["figures"])
+def settings_of(given: dict[str, Any]) -> tuple[Device, Controller]:
+    """The peer's device and controller."""
     controller = Controller(
         row_hit_cap=given["row_hit_cap"],
         write_drain=tuple(given["write_drain"]),
         mapping=given["mapping"],
     )
+    return device_of(given["device"], given["figures"]), controller
+
+
+def clocks(folder: Path, given: dict[str, Any]) -> Rows:
+    """By stream: window, and our clocks over the peer's, less one."""
+    device, controller = settings_of(given)
+    clock = device.native.timing_ps()["clock"]
     for stream, by_window in given["clocks"].items():
-        yield (
-            stream,
-            {
-                window: clocks_of(folder / stream, device, controller, int(window)) / clocks - 1
-                for window, clocks in by_window.items()
-            },
-        )
+        found = {}
+        for window, peers in by_window.items():
+            outcome = outcome_of(folder / stream, device, controller, int(window))
+            found[f"{window:>3}"] = outcome["end_ps"] / clock / peers - 1
+        yield stream, found
+
+
+def energies(folder: Path, given: dict[str, Any]) -> Rows:
+    """By stream: part, and our activates and energies over the peer's, less one."""
+    device, controller = settings_of(given)
+    for stream, peers in given["energy_16"].items():
+        far = outcome_of(folder / stream, device, controller, 16)["far"]
+        ours = {"activates": far["activates"]} | {f"{k}_J": j for k, j in far["spent"].items()}
+        ours["total"] = sum(far["spent"].values())
+        total = {"total": sum(peers.values()) - peers["activates"]}
+        yield stream, {key: ours[key] / of - 1 for key, of in (peers | total).items() if of}
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "streams":
         write_streams(Path(sys.argv[2]))
     else:
-        for stream, by_window in differences(Path(sys.argv[2]), Path(sys.argv[3])):
-            row = (f"{window:>3}: {found:+6.1%}" for window, found in by_window.items())
-            print(f"{stream:8}", *row)
+        compared = energies if sys.argv[1] == "energy" else clocks
+        for stream, found in compared(Path(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())):
+            print(f"{stream:8}", *(f"{what}: {off:+6.1%}" for what, off in found.items()))
