@@ -2,6 +2,7 @@
 
 .venv/bin/python benchmarks/simulator.py            programs, then speeds
 .venv/bin/python benchmarks/simulator.py settings   programs in more settings
+.venv/bin/python benchmarks/simulator.py writes     exact engine, many writes
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from nearfar import _native
@@ -118,9 +122,38 @@ def one_off(name: str, file: Path, options: Options) -> tuple[float, float]:
     return fast / exact - 1, fast_joules / exact_joules - 1 if exact_joules else 0.0
 
 
+def writes() -> None:
+    """Median and range of REPEATS runs of the exact engine: programs, and random streams."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources: dict[str, Callable[[], _native.SimSource]] = {}
+        for program, n, steps in WORK:
+            file = Path(folder) / program
+            programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
+            sources[program] = partial(_native.TraceSource, str(file), 370.0, [])
+        for share in (0.6, 1.0):
+            sources[f"random, {share:.0%} writes"] = partial(
+                _native.SyntheticSource, "random", 200_000, 1 << 30, share, 0.0, 1
+            )
+        for name in ("ddr4-3200", "ddr5-3200", "pcm-snu-ns"):
+            device = Device.of(load_profile(name))
+            for what, make in sources.items():
+                rates = []
+                for _ in range(REPEATS):
+                    began = time.process_time()
+                    outcome, _ = run(make(), device, device, FAR, Options(), "exact")
+                    rates.append(outcome["requests"] / (time.process_time() - began) / 1e6)
+                share = outcome["far"]["writes"] / outcome["requests"]
+                print(
+                    f"{name:10} {what:19} {share:4.0%} writes "
+                    f"{statistics.median(rates):.2f} [{min(rates):.2f}, {max(rates):.2f}] M/s"
+                )
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["settings"]:
         settings()
+    elif sys.argv[1:] == ["writes"]:
+        writes()
     else:
         differences()
         speeds()

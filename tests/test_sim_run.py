@@ -95,6 +95,16 @@ def test_settings_of_the_controller_reach_the_engine_and_the_record(
     assert capped["controller"]["row_hit_cap"] == 1
 
 
+def test_many_writes_are_a_limit_of_the_fast_engine(run_nearfar: RunNearfar) -> None:
+    for writes, engine, doubtful in (
+        ("0.4", "fast", True),
+        ("0.4", "exact", False),
+        ("0.1", "fast", False),
+    ):
+        found = simulated(run_nearfar, *STREAM, "--write-share", writes, "--engine", engine)
+        assert any("many writes" in limit for limit in found["limits"]) == doubtful
+
+
 def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearfar) -> None:
     stream = ("sim", "--pattern", "chase", "--requests", "5000", "--far", "ddr4-3200")
     common = (*stream, "--engine", "exact", "--page-policy", "closed")
