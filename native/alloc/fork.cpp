@@ -8,6 +8,7 @@
 #include "alloc/fork_locks.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
+#include "os/page_copier.hpp"
 #include "os/process.hpp"
 #include "tier/mapping.hpp"
 
@@ -35,24 +36,39 @@ std::size_t used_bytes(const RunAllocator& runs) {
   return std::size_t{runs.used_spans()} << span_shift;
 }
 
-/// Copies spans that may have been written; holes in the file stay holes. Skips free runs and guard
-/// spans (the inaccessible last span of a large block).
-void copy_used(const RunAllocator& runs, const std::byte* from, std::byte* to) {
-  std::uint32_t guard = runs.used_spans();
-  for (std::uint32_t i = 0; i < runs.used_spans(); ++i) {
+/// Calls visit(offset, bytes) for each part of a tier with spans that may have been written; holes in
+/// the file stay holes. Skips free runs and guard spans (the inaccessible last span of a large block).
+template <class Visit>
+void for_used_parts(const RunAllocator& runs, const Visit& visit) {
+  const std::uint32_t used = runs.used_spans();
+  std::uint32_t guard = used;
+  std::uint32_t begin = 0; // of the part that ends at i
+  const auto end_part = [&](std::uint32_t end, std::uint32_t next) {
+    if (end > begin)
+      visit(std::size_t{begin} << span_shift, std::size_t{end - begin} << span_shift);
+    begin = next;
+  };
+  for (std::uint32_t i = 0; i < used; ++i) {
     const Span& span = runs.window().spans[runs.first_span() + i];
     const SpanKind kind = span.kind();
     if (kind == SpanKind::free_head) {
-      i += span.extent.load(std::memory_order_relaxed) - 1;
+      const std::uint32_t length = span.extent.load(std::memory_order_relaxed);
+      end_part(i, i + length);
+      i += length - 1;
       continue;
     }
     if (process_allocator.settings.guard && kind == SpanKind::large)
       guard = i + span.extent.load(std::memory_order_relaxed) - 1;
-    if (i == guard || !runs.may_be_written(runs.first_span() + i)) continue;
-    const std::size_t at = std::size_t{i} << span_shift;
-    os::populate(to + at, span_bytes); // one call instead of sixteen faults
-    std::memcpy(to + at, from + at, span_bytes);
+    if (i == guard || !runs.may_be_written(runs.first_span() + i)) end_part(i, i + 1);
   }
+  end_part(used, used);
+}
+
+void copy_used(const RunAllocator& runs, const std::byte* from, const TierCopy& copy) {
+  os::PageCopier copier(copy.memory, copy.bytes);
+  for_used_parts(runs, [&](std::size_t at, std::size_t bytes) {
+    copier.copy(copy.memory + at, from + at, bytes);
+  });
 }
 
 bool open_copy(const RunAllocator& runs, const TierOptions& options, TierCopy& copy) {
@@ -93,7 +109,7 @@ void prepare_copy(TierHeap& tier, TierCopy& copy) {
   if (!needs_copy(options.fork, copy.bytes)) return;
   if (copy.bytes == 0) copy.bytes = span_bytes; // neither mappings nor files can be empty
   if (open_copy(tier.runs, options, copy)) {
-    copy_used(tier.runs, tier.base(), copy.memory);
+    copy_used(tier.runs, tier.base(), copy);
     return;
   }
   drop_copy(copy);

@@ -1,0 +1,37 @@
+// Copies into private memory that was never touched.
+//
+// A page that is touched for the first time is cleared by the kernel before it is written. By
+// userfaultfd(2) the kernel fills pages with the copy at once, in two thirds of the time. Where that
+// is refused (a kernel before 5.11, a filter of system calls), pages are touched.
+//
+// Thread safety  one thread; no other thread uses the memory meanwhile.
+// Freestanding   no exceptions, no C++ runtime; nothing allocates.
+#pragma once
+
+#include <cstddef>
+
+#include "os/file.hpp"
+
+namespace nearfar::os {
+
+class PageCopier {
+public:
+  /// For copies to parts of [to, to + bytes), which is page-aligned anonymous memory.
+  PageCopier(std::byte* to, std::size_t bytes);
+  PageCopier(const PageCopier&) = delete;
+  PageCopier& operator=(const PageCopier&) = delete;
+  ~PageCopier() { stop(); }
+
+  /// Copies whole pages to pages that were not copied to before.
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes);
+
+private:
+  void stop();
+  std::size_t copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes) const;
+
+  std::byte* to_;
+  std::size_t bytes_;
+  File faults_; ///< invalid if the kernel cannot copy
+};
+
+} // namespace nearfar::os
