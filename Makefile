@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs pictures schema wheel clean
+.PHONY: help study build check test test-long test-vm test-hardware test-bare test-asan test-tsan test-clang lint format docs pictures schema wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -56,6 +56,10 @@ test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated m
 
 test-hardware: $(STAMPS)/package $(STAMPS)/test ## tests on DAX, CXL memory and counters of this machine; an archive to send back
 	@$(PYTHON) tools/hardware_report.py
+
+test-bare: wheel ## the wheel in a bare Debian 12 and a bare Debian 13 (as root, with debootstrap)
+	@tools/bare bookworm
+	@tools/bare trixie
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*

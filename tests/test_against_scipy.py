@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import optimize
 from scipy import stats as scipy_stats
 
@@ -43,11 +44,12 @@ def test_quantiles_outside_their_range_are_refused(probability: float) -> None:
 @given(SEEDS, st.integers(6, 60), st.sampled_from(["normal", "lognormal", "two values"]))
 def test_bootstrap_intervals_of_the_mean(seed: int, count: int, shape: str) -> None:
     random = np.random.default_rng(seed)
-    values = {
+    samples: dict[str, NDArray[np.float64]] = {
         "normal": random.normal(100, 3, count),
         "lognormal": random.lognormal(0, 1, count),
-        "two values": random.choice([1.0, 2.0], count),
-    }[shape]
+        "two values": random.choice(np.array([1.0, 2.0]), count),
+    }
+    values = samples[shape]
     assume(np.ptp(values) > 0)
     expected = scipy_stats.bootstrap(
         (values,),

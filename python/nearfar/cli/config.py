@@ -55,7 +55,7 @@ def config(
         flags = development.flags_of(package)
         if absent := development.not_installed(flags.required):
             packages = " ".join(file.replace(".so", "-dev") for file in absent)
-            note(f"nearfar: {' and '.join(absent)} not found; programs with {package} require them")
+            note(f"nearfar: {', '.join(absent)} not found; programs with {package} require them")
             note(f"  next: apt-get install {packages}")
         print(" ".join([flags.cflags] * cflags + [flags.libs] * libs))
     if cmakedir:

@@ -45,7 +45,7 @@ def by_density(benefit: Sequence[float], sizes: Sizes, budget: float) -> frozens
     peaks = sizes.max(axis=1, initial=0.0)
     order = sorted(
         (i for i, gain in enumerate(benefit) if gain > 0),
-        key=lambda i: -benefit[i] / max(peaks[i], 1.0),
+        key=lambda i: -benefit[i] / max(float(peaks[i]), 1.0),
     )
     used = np.zeros(sizes.shape[1])
     near = set()
