@@ -100,6 +100,11 @@ def size(name: str, help: str) -> Any:  # noqa: A002
     return typer.Option(name, metavar="SIZE", help=help, callback=a_size)
 
 
+def nanoseconds(name: str, help: str) -> Any:  # noqa: A002
+    """Return a flag whose value is a time in ns."""
+    return typer.Option(name, metavar="NS", min=0, max=ranges.MAX_NS, help=help)
+
+
 def table(help: str) -> Any:  # noqa: A002
     """Return the flag --csv, which names a file for rows that a model reads."""
     return typer.Option("--csv", metavar="FILE", help=help, callback=writable)

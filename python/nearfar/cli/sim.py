@@ -98,22 +98,15 @@ Mapping = Annotated[
 ]
 PowerDown = Annotated[
     float | None,
-    typer.Option(
-        "--power-down-after",
-        metavar="NS",
-        min=0,
-        max=ranges.MAX_NS,
-        help="Idle time of a rank until it powers down (default: it does not).",
+    flags.nanoseconds(
+        "--power-down-after", "Idle time of a rank until it powers down (default: it does not)."
     ),
 ]
 SelfRefresh = Annotated[
     float | None,
-    typer.Option(
+    flags.nanoseconds(
         "--self-refresh-after",
-        metavar="NS",
-        min=0,
-        max=ranges.MAX_NS,
-        help="Idle time of a rank until it refreshes itself (default: it does not).",
+        "Idle time of a rank until it refreshes itself (default: it does not).",
     ),
 ]
 Writes = Annotated[
@@ -125,13 +118,7 @@ Writes = Annotated[
 ]
 InstructionNs = Annotated[
     float,
-    typer.Option(
-        "--instruction-ns",
-        metavar="NS",
-        min=0,
-        max=ranges.MAX_NS,
-        help="Time of each traced instruction in ns.",
-    ),
+    flags.nanoseconds("--instruction-ns", "Time of each traced instruction in ns."),
 ]
 Requests = Annotated[
     int | None,

@@ -39,12 +39,8 @@ FarRows = Annotated[
 ]
 SoftwareNs = Annotated[
     float | None,
-    typer.Option(
-        "--software-ns",
-        metavar="NS",
-        min=0,
-        max=ranges.MAX_NS,
-        help="Software cost of an element on the far side in ns; without --calibrate.",
+    flags.nanoseconds(
+        "--software-ns", "Software cost of an element on the far side in ns; without --calibrate."
     ),
 ]
 Model = Annotated[
