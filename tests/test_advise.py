@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from itertools import combinations
 from pathlib import Path
@@ -21,10 +20,9 @@ from nearfar.place.knapsack import max_bytes
 from nearfar.place.policies import POLICIES, follow
 from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
 from small_host import write_small_host
+from tracing import needs_emulator
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-)
+pytestmark = needs_emulator
 
 NEAR = Memory("near", 100, 90, 110, 2, 2, 0, 12)
 FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)

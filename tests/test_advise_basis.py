@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,9 @@ from nearfar.place.uncertainty import LossFactors, _variants
 from nearfar.process.stdin import of_this_process
 from nearfar.profiles import load_host
 from nearfar.tracing.caches import Level, caches_of
+from tracing import needs_emulator
 
 ROOT = Path(__file__).parent.parent
-needs_emulator = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-)
 
 WALK = """#include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import pytest
 
 from conftest import RunNearfar
 from small_host import write_small_host
+from tracing import needs_emulator
 
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"),
+    needs_emulator,
 ]
 
 IDLE_THREAD = """#include <pthread.h>

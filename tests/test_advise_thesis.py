@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from conftest import RunNearfar
 from fixed_inputs import program_takes
 from hmalloc_build import compile_c
 from small_host import write_small_host
+from tracing import needs_emulator
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-)
+pytestmark = needs_emulator
 
 #: Arguments, bytes of each array that the thesis put near, and seconds of a run: fixed, because the
 #: energy of idle memory grows with them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -21,7 +20,7 @@ from nearfar.profiles import load_host
 from nearfar.tracing import recording
 from nearfar.tracing.caches import caches_of
 from nearfar.tracing.recording import NewTrace
-from tracing import SITES, needs_emulator, stats, traced
+from tracing import EMULATOR_WORKS, SITES, needs_emulator, stats, traced
 
 RANDOM = """
 #include <stdlib.h>
@@ -232,7 +231,7 @@ def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
         (("-o", "T", "--llc", "none", "--after", "llc", "--", "true"), "no third cache level"),
         (("-o", "T", "--host", "nobodys", "--", "true"), "nobodys"),
     ):
-        if shutil.which("qemu-x86_64"):
+        if EMULATOR_WORKS:
             run_nearfar("trace", *arguments).assert_refused(2, fragment)
     run_nearfar("trace", "-o", "nowhere/T", "--", "true").assert_refused(3, "cannot write")
     assert (tmp_path / "mine").read_text() == "not a trace"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RunNearfar
-from tracing import stats
+from tracing import EMULATOR_WORKS, stats
 
 FORMS = {
     "ramulator": "LD 0x1000\nST 0x2040\nLD 0x1040\n",
@@ -38,7 +37,7 @@ def test_other_simulators_traces_go_in_and_out(
     run_nearfar("trace", "import", "theirs", *into, "U").assert_refused(2, "line 4")
     run_nearfar("trace", "import", "none", *into, "U").assert_refused(2, "none")
     run_nearfar("trace", "import", "theirs", *into, "T").assert_refused(2, "T exists")
-    if shutil.which("qemu-x86_64"):
+    if EMULATOR_WORKS:
         refused = run_nearfar("trace", "-o", "U", "--l1", "48KiB/8", "--", "true")
         refused.assert_refused(2, "invalid first level of 96 sets of 8 ways")
     assert not (tmp_path / "U").exists()

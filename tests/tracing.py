@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import RunNearfar
+from nearfar.errors import MachineError
+from nearfar.tracing.recording import plugin_for_emulator
 
+
+def _emulator_loads_plugins() -> bool:
+    try:
+        plugin_for_emulator()
+    except MachineError:
+        return False
+    return True
+
+
+EMULATOR_WORKS = _emulator_loads_plugins()
 needs_emulator = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None,
-    reason="qemu-x86_64 is not installed (package qemu-user): nothing is traced",
+    not EMULATOR_WORKS,
+    reason="no qemu-x86_64 with plug-ins is installed (package qemu-user): nothing is traced",
 )
 #: Caches that small programs overflow, whatever machine this is: cachegrind's "usual" ones.
 USUAL_CACHES = ["--l1", "32KiB/8", "--l2", "256KiB/16", "--llc", "none", "--no-prefetch"]
