@@ -115,7 +115,7 @@ BlockSum sum_of(Allocator& allocator, unsigned tier, const CounterPlace& place)
 void add_blocks_of_classes(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   const os::LockGuard guard(allocator.caches.lock());
   const BlockSum freed = sum_of(allocator, tier, free_counters);
-  std::atomic_thread_fence(std::memory_order_acquire);
+  std::atomic_signal_fence(std::memory_order_acquire); // the loads of x86 are in order
   const BlockSum allocated = sum_of(allocator, tier, allocation_counters);
   stats.allocations += allocated.blocks;
   stats.frees += freed.blocks;

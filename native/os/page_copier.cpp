@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ uffdio_range range_of(std::byte* at, std::size_t bytes) {
 
 /// A descriptor of the range's faults, invalid if the kernel has none.
 File watch_faults(std::byte* at, std::size_t bytes) {
+  // A filter of system calls may end the program for one that it does not expect.
+  if (prctl(PR_GET_SECCOMP) != 0) return File();
   // Only faults of the program itself, which needs no privilege; there will be none.
   File faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   if (faults.fd() < 0) return File();

@@ -2,7 +2,7 @@
 //
 // A page that is touched for the first time is cleared by the kernel before it is written. By
 // userfaultfd(2) the kernel fills pages with the copy at once, in two thirds of the time. Where that
-// is refused (a kernel before 5.11, a filter of system calls), pages are touched.
+// is refused (a kernel before 5.11) or system calls are filtered (seccomp), pages are touched.
 //
 // Thread safety  one thread; no other thread uses the memory meanwhile.
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.

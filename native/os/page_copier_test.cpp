@@ -1,8 +1,16 @@
 #include "os/page_copier.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <doctest/doctest.h>
+#include <iterator>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include "os/address_space.hpp"
@@ -36,6 +44,27 @@ void check_copies() {
 } // namespace
 
 TEST_CASE("pages are copied, and pages in between are new") { check_copies(); }
+
+TEST_CASE("a filter that ends programs for an unexpected system call does not end the copy") {
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{std::size(code), code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+      _exit(2);
+    check_copies();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
 
 TEST_CASE("without a descriptor pages are touched, and copied as well") {
   rlimit before{};
