@@ -36,8 +36,9 @@ Result<AddressMapping> parse_mapping(const char* text) {
 Decoder::Decoder(const Shape& shape, const AddressMapping& mapping)
     : groups_(bits(shape.groups)), banks_(bits(shape.banks)), row_shift_(0) {
   std::array<Bits, names.size()> fields;
-  const std::array<std::uint64_t, names.size()> counts{
-      1, shape.ranks, shape.banks, shape.row_bytes / line_bytes, shape.groups, shape.channels};
+  const std::uint64_t columns = std::max<std::uint64_t>(shape.row_bytes / line_bytes, 1);
+  const std::array<std::uint64_t, names.size()> counts{1,       shape.ranks,  shape.banks,
+                                                       columns, shape.groups, shape.channels};
   for (auto field = mapping.rbegin(); field != mapping.rend(); ++field) {
     const auto number = static_cast<std::size_t>(*field);
     fields[number] = {row_shift_, static_cast<std::uint32_t>(counts[number] - 1)};

@@ -34,6 +34,7 @@ struct Place {
 
 class Decoder {
 public:
+  /// In a memory without rows, each line is a row.
   explicit Decoder(const Shape& shape, const AddressMapping& mapping = default_mapping);
 
   Place place(std::uint64_t line) const {

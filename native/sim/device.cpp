@@ -10,8 +10,8 @@ namespace nearfar::sim {
 namespace {
 
 constexpr double ps_per_ns = 1000;
-constexpr double min_bandwidth = 1e3;                  ///< B/s
-constexpr std::uint64_t max_banks = 1 << 20;           ///< of all channels
+constexpr double min_bandwidth = 1e6;                  ///< B/s
+constexpr std::uint64_t max_banks = 1 << 16;           ///< of all channels
 constexpr std::uint64_t max_link_queue = 1 << 16;      ///< requests
 constexpr std::uint64_t max_unit_bytes = 1 << 20;      ///< of the medium of a queue
 constexpr std::uint64_t max_buffer_bytes = 1ull << 40; ///< of all its levels
@@ -98,8 +98,10 @@ public:
   double take(const char* name, bool required, double otherwise = 0) {
     const double* found = find(name);
     if (!found && required && missing_.empty()) missing_ = name;
-    if (found && !(*found >= 0 && std::isfinite(*found))) refuse(name, "no number of 0 or more");
-    return found ? *found : otherwise;
+    if (!found) return otherwise;
+    if (*found >= 0 && std::isfinite(*found)) return *found;
+    refuse(name, "no number of 0 or more");
+    return otherwise;
   }
 
   /// ns; a second and more fits no engine.
@@ -110,10 +112,10 @@ public:
     return 0;
   }
 
-  /// B/s; with less, transfers would take longer than an engine can count.
+  /// B/s; with less, simulations would consist of refreshes.
   double bandwidth(const char* name, bool required) {
     const double rate = take(name, required);
-    if (rate > 0 && rate < min_bandwidth) refuse(name, "less than 1000 B/s");
+    if (rate > 0 && rate < min_bandwidth) refuse(name, "less than 1 MB/s");
     return rate;
   }
 
@@ -208,7 +210,7 @@ Status check_commands(const Device& d) {
   const Shape& s = d.shape;
   if (s.channels * s.ranks > max_banks || s.channels * s.ranks * s.groups > max_banks ||
       s.channels * s.ranks * s.groups * s.banks > max_banks)
-    return contradiction(d, "channels", "all channels together have at most 1048576 banks");
+    return contradiction(d, "channels", "all channels together have at most 65536 banks");
   return Done{};
 }
 
