@@ -156,6 +156,13 @@ def test_forks_under_churn(built: Path) -> None:
     assert preloaded(built / "fork_churn", "400").stdout == "400 of 400\n"
 
 
+def test_forks_while_guards_are_set(built: Path) -> None:
+    """A tier in a file is copied while other threads make the guards of new blocks inaccessible."""
+    settings = {**SETTINGS["in shared memory"], "NEARFAR_HMALLOC_HARDEN": "guard"}
+    done = preloaded(built / "fork_churn", "40", "2000000", settings=settings)
+    assert (done.returncode, done.stdout) == (0, "40 of 40\n"), done
+
+
 def test_children_get_no_block_twice(built: Path) -> None:
     assert preloaded(built / "fork_contents", "300").stdout == "300 of 300\n"
 

@@ -29,8 +29,10 @@ void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t a
                                       : tiers[tier].allocate_large(count, align_spans, dirty);
   if (block == nullptr) return nullptr;
   if (zeroed != nullptr) *zeroed = !dirty;
-  if (settings.guard)
+  if (settings.guard) { // not while another thread forks and copies the tier
+    const os::LockGuard lock(tiers[tier].runs.lock());
     os::protect(block + ((spans - 1) << span_shift), span_bytes, os::Access::none);
+  }
   return block;
 }
 

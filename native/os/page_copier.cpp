@@ -66,7 +66,10 @@ std::size_t PageCopier::copy_by_kernel(std::byte* to, const std::byte* from,
                         reinterpret_cast<std::uintptr_t>(from + done), bytes - done, 0, 0};
     const int code = ioctl(faults_.fd(), UFFDIO_COPY, &request) == 0 ? 0 : errno;
     if (request.copy > 0) done += static_cast<std::size_t>(request.copy);
-    if (code != 0 && code != EAGAIN) break;
+    if (code == EFAULT)
+      done += page_bytes; // another thread has made the page inaccessible
+    else if (code != 0 && code != EAGAIN)
+      break;
   }
   return done;
 }

@@ -22,7 +22,8 @@ public:
   PageCopier& operator=(const PageCopier&) = delete;
   ~PageCopier() { stop(); }
 
-  /// Copies whole pages to pages that were not copied to before.
+  /// Copies whole pages to pages that were not copied to before. The kernel skips pages that cannot
+  /// be read.
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 private:
