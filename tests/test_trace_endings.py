@@ -233,7 +233,8 @@ def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     ):
         if EMULATOR_WORKS:
             run_nearfar("trace", *arguments).assert_refused(2, fragment)
-    run_nearfar("trace", "-o", "nowhere/T", "--", "true").assert_refused(3, "cannot write")
+    if EMULATOR_WORKS:
+        run_nearfar("trace", "-o", "nowhere/T", "--", "true").assert_refused(3, "cannot write")
     assert (tmp_path / "mine").read_text() == "not a trace"
     done = run_nearfar("trace", "-o", "T", "--", "true", env={**os.environ, "PATH": str(tmp_path)})
     done.assert_refused(3, "qemu-user")
