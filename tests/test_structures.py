@@ -260,6 +260,15 @@ def path_of(place: str) -> Path:
     return Path(place.partition(":")[2])
 
 
+def test_many_keys_that_are_bytes_are_looked_up_as_each_by_itself(place: str) -> None:
+    structure = _native.BytesMap.create(place, POOL_BYTES)
+    keys = [bytes([number % 251]) * (number % 40) for number in range(500)]
+    for key in keys[::2]:
+        structure.put(key, key)
+    assert structure.get_many(keys) == [structure.get(key) for key in keys]
+    structure.close()
+
+
 @pytest.mark.parametrize("kind", MACHINES)
 def test_pool_of_another_structure_is_refused(kind: str, place: str) -> None:
     other = "WordList" if kind != "WordList" else "WordMap"

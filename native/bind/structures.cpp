@@ -115,9 +115,10 @@ void bind_map(nb::module_& module, const char* name) {
            })
       .def("get_many",
            [](Own& self, const std::vector<P>& keys) {
-             std::vector<typename Tested::KeyIn> in;
+             std::vector<decltype(from_python(keys[0]))> owned; // KeyIn may be a view
              for (const P& key : keys)
-               in.push_back(from_python(key));
+               owned.push_back(from_python(key));
+             const std::vector<typename Tested::KeyIn> in(owned.begin(), owned.end());
              std::vector<Out> values(keys.size());
              const auto found = std::make_unique<bool[]>(keys.size());
              self.get().get_many(in, values, std::span(found.get(), keys.size()));
