@@ -5,7 +5,8 @@ is shown must be printed again, in its order: quantities and spaces may differ, 
 ``...`` stands for lines that are left out, or for the rest of a line. A block of any other language
 whose first line is a comment with the name of a file is that file. ``<!-- not run: reason -->``
 before a block says why it is only read, ``<!-- long: reason -->`` why it is run with the long tests
-alone.
+alone, ``<!-- one run: reason -->`` why another run prints other lines: it shows the whole output of
+one run, of which only the lines without quantities must be printed again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from conftest import without_output_settings
 
 _FENCE = re.compile(
-    r"(?:<!-- (?P<mark>not run|long): (?P<reason>[^>]*?) -->\n)?"
+    r"(?:<!-- (?P<mark>not run|long|one run): (?P<reason>[^>]*?) -->\n)?"
     r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -68,7 +69,11 @@ def read(path: Path, *, long: bool = True) -> Document:
         if block["mark"] == "not run" or (block["mark"] == "long" and not long):
             document.not_run.append(block["reason"])
         elif block["kind"] == "console":
-            document.steps += commands(block["text"])
+            steps = commands(block["text"])
+            if block["mark"] == "one run":
+                for step in steps:
+                    step.shown = [line for line in step.shown if not _QUANTITY.search(line)]
+            document.steps += steps
         elif name := _NAME.match(block["text"]):
             document.steps.append((name["name"], block["text"]))
     return document

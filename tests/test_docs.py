@@ -133,3 +133,14 @@ def test_a_page_with_a_wrong_output_is_found(tmp_path: Path) -> None:
     page.write_text("```console\n$ echo near\nfar\n```\n")
     with pytest.raises(AssertionError, match="far"):
         run_page(str(page), tmp_path)
+
+
+def test_of_one_run_lines_without_quantities_must_be_printed_again(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    command = "printf 'Site  Size\\nmain  1 KiB\\n'"
+    block = f"<!-- one run: names differ -->\n```console\n$ {command}\n{{}}```\n"
+    page.write_text(block.format("Site  Size\nother  7 KiB\n"))
+    run_page(str(page), tmp_path)
+    page.write_text(block.format("Site  Time\nmain  1 KiB\n"))
+    with pytest.raises(AssertionError, match="Time"):
+        run_page(str(page), tmp_path)
