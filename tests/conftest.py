@@ -15,7 +15,7 @@ from hypothesis import settings
 import running
 import stored_host
 
-# Another machine is slower, and busy: how long an example takes is no failure.
+# Another machine is slower, and busy: the time that an example takes does not fail it.
 settings.register_profile("nearfar", deadline=None)
 settings.load_profile("nearfar")
 

@@ -23,7 +23,7 @@ SHOWN = dict(
 BUGGY = SHOWN["journal.c"]
 FIXED = BUGGY.replace("// FIX", "pmem_persist(e, sizeof *e);")
 
-# Without libpmemobj there is no explorer; with it, one that was not built is a failure.
+# An explorer that was not built is a failure where libpmemobj is installed.
 needs_explorer = pytest.mark.skipif(
     not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev: no explorer"
 )

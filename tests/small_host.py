@@ -10,7 +10,7 @@ name = "small"
 title = "a small host"
 description = "for tests"
 [sources]
-tests = "made up for tests"
+tests = "synthetic, for tests"
 """
 _FIGURES = {"l1d_bytes": 32768, "l1d_ways": 8, "l2_bytes": 262144, "l2_ways": 8, "cores": 1}
 

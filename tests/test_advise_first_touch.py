@@ -40,7 +40,7 @@ def write_device(file: Path, **others: float) -> Path:
     """A device profile in round numbers."""
     text = (
         f'schema_version = 1\nkind = "device"\nname = "{file.stem}"\ntitle = "{file.stem}"\n'
-        'description = "for tests"\n[sources]\ntests = "made up for tests"\n'
+        'description = "for tests"\n[sources]\ntests = "synthetic, for tests"\n'
     )
     for key, value in {**FIGURES, **others}.items():
         unit = "B" if key.endswith("bytes") else "ns"

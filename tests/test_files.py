@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what is no file is left what it is."""
+"""Files are written whole or not at all; devices and links are not replaced by files."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_every_figure_has_interval_and_origin(run_nearfar: RunNearfar, tmp_path:
     for key in FIGURES:
         low, high = reported["intervals"][key]
         assert low <= reported[key] <= high
-        assert reported["provenance"][key]["origin"] == "emulated"  # shm: is no persistent memory
+        assert reported["provenance"][key]["origin"] == "emulated"  # shm: is not persistent memory
     assert [point["operations"] for point in reported["sweep"]] == [500, 2000]
     assert reported["operations"] == 2000
     assert (

@@ -1,4 +1,4 @@
-"""`nearfar sim` on streams that are made up: engines, placements, curves, and what is refused."""
+"""`nearfar sim` on synthetic streams: engines, placements, curves, and what is refused."""
 
 from __future__ import annotations
 
@@ -205,10 +205,10 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
 def test_the_core_is_as_wide_as_the_profile_was_measured(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    """What `nearfar probe` writes: bandwidth by threads, chases side by side."""
+    """What `nearfar probe` writes: bandwidth by threads, chases in parallel."""
     text = (
         'schema_version = 1\nkind = "device"\nname = "here"\ntitle = "here"\n'
-        'description = "made up"\n[sources]\ntest = "a test"\n'
+        'description = "synthetic"\n[sources]\ntest = "a test"\n'
     )
     for key, unit, value in (
         ("read_latency_ns", "ns", 160),

@@ -45,7 +45,7 @@ ON_DISK = os.environ.get("NEARFAR_TEST_POOLS") == "disk" or not Path("/dev/shm")
 
 
 def killed_child(opened: Callable[[], Any], steps: list[Operation], acknowledged: int) -> int:
-    """Lets a child do steps and kills it once it has acknowledged so many; how many it had."""
+    """Run steps in a child, kill it after so many acknowledgments; return the number it had."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

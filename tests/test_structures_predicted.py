@@ -346,7 +346,7 @@ def test_why_a_slowdown_differs_from_the_published_one() -> None:
 
 
 def test_a_slowdown_is_as_uncertain_as_the_software_that_it_is_against() -> None:
-    """Beside an msync, whose time no software shares, a counterpart's range is the ratio's."""
+    """Next to an msync, whose time no software shares, a counterpart's range is the ratio's."""
     own = Software(Constant(20 * NS, 15 * NS, 30 * NS), 20, 0.0)
     pool, twin = Shape(_seen(0, fences=1), 0), Shape(_seen(0), 0)
     reported = structure_results.predict(

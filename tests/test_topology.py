@@ -161,7 +161,7 @@ def test_memory_mode_is_recognised() -> None:
         (1, 96 * GIB, 1),
     ]
     assert {t.persistence for t in machine.tiers} == {"none", "emulated"}
-    assert machine.last_cache_bytes() == 27.5 * MIB  # near memory is no processor cache
+    assert machine.last_cache_bytes() == 27.5 * MIB  # near memory is not a CPU cache
 
 
 def test_memory_mode_is_suspected_of_dimms_without_regions(tmp_path: Path) -> None:

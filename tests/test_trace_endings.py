@@ -56,7 +56,7 @@ def test_a_full_disk_leaves_a_trace(run_nearfar: RunNearfar, tmp_path: Path) -> 
 def test_losses_of_a_stopped_run_are_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A run that is stopped is no failure, and says nothing about a part of its instructions."""
+    """A run that is stopped does not fail, and says nothing about a part of its instructions."""
     counted = {
         "totals": {"instructions": 0, "loads": 0},
         "float_instructions": 0,

@@ -9,7 +9,7 @@ from nearfar.records.shape import modelled
 from nearfar.units import MIB
 
 PROGRAM = ["./goprog", "--its-own-flag"]
-_NOTE = "made up"
+_NOTE = "synthetic"
 _STEPS = 12
 
 

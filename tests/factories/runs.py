@@ -223,7 +223,7 @@ def judged() -> Run:
 
 
 def close_knees() -> Run:
-    """Three knees, two of them so near that their labels have no room side by side."""
+    """Three knees, two of them so near that their labels would overlap."""
     result = latency()
     result.knees = [
         Knee(region_bytes=size, low=size * 3 // 4, high=size * 5 // 4)

@@ -1,4 +1,4 @@
-/* A tier in a directory whose file system somebody else fills up. Arguments: directory, reserve=...
+/* A tier in a directory whose file system another process fills up. Arguments: directory, reserve=...
  * Prints how many blocks of 64 KiB were had and touched before hm_malloc failed, and its errno. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 static void fill(const char* folder, size_t bytes) {
   char path[512];
-  snprintf(path, sizeof path, "%s/somebody-else", folder);
+  snprintf(path, sizeof path, "%s/another-process", folder);
   int file = open(path, O_CREAT | O_WRONLY, 0600);
   char page[4096];
   memset(page, 1, sizeof page);

@@ -1,4 +1,4 @@
-// operator new where there is no room, with a handler that throws, one that gives up, and none.
+// operator new without free memory, with a handler that throws, one that gives up, and none.
 #include <cstdio>
 #include <initializer_list>
 #include <new>

@@ -1,5 +1,5 @@
-/* A map on libpmemobj's atomic lists. With -DBUG=1 removal frees the entry, lets
- * the buckets shrink, which takes memory anew, and only then reads the value that it returns: the
+/* A map on libpmemobj's atomic lists. With -DBUG=1 removal frees the entry,
+ * shrinks the buckets, which allocates memory again, and only then reads the value that it returns: the
  * use after free of PMDK's example hm_atomic_remove (1.12), rebuilt. -DCHECK makes a checker of it,
  * a shared library.
  *

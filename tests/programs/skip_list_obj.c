@@ -140,7 +140,7 @@ static int look(struct root *root, const struct nearfar_crash_image *image, char
     for (PMEMoid oid = root->first[level]; oid.off != 0; oid = at(oid)->next[level]) {
       struct node *node = at(oid);
       if (node->key <= last || node->key > KEYS || node->height <= (uint64_t)level)
-        return wrong(why, bytes, "a link leads to what is no node of its level");
+        return wrong(why, bytes, "a link leads to something that is not a node of its level");
       last = node->key;
       seen[level] |= 1u << node->key;
       if (level == 0) ++size, sum += node->key;

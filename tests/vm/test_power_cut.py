@@ -116,7 +116,7 @@ class Campaign:
 
     def _check(self, machine: Machine) -> list[str]:
         if not self.before:
-            self._remove_pool(machine)  # cut before a fence of it: what is there is no pool yet
+            self._remove_pool(machine)  # cut before a fence of it: the file is not a pool yet
             return []
         done = machine.run(f"{PROGRAM} check {POOL}")
         if done.code != 0 and self.in_pool + self.reported.acknowledged == 0:

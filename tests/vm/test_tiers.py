@@ -84,7 +84,7 @@ def files_of_node(machine: Machine) -> str:
 
 
 def test_maps_and_sets_run_in_its_pools(machine: Machine, tier: str) -> None:
-    # DRAM stands in for persistent memory on a node without any; a device is what it claims to be.
+    # DRAM emulates persistent memory on a node without any; a device is what it claims to be.
     origin = "emulated" if tier == "numa:1" else "measured"
     few = f"--tier {tier} --quiet --json -"
     fences = {}

@@ -1,4 +1,4 @@
-// A member that is no field could be stored to without a log.
+// A member that is not a field could be stored to without a log.
 // expected: persistent: every member must be a field
 #include "common.hpp"
 struct loose {

@@ -49,7 +49,7 @@ T need(Result<T> result) {
   std::_Exit(1);
 }
 
-/// Tells the allocation of a chunk as growth; while a pool is created or recovered it is part of
+/// Reports the allocation of a chunk as growth; while a pool is created or recovered it is part of
 /// that.
 class Growing final : public persist::StorageAllocator {
 public:

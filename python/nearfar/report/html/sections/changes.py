@@ -84,7 +84,7 @@ def _figures(whole: list[Shift]) -> list[Figure]:
     low, high = min(bar.low for bar in bars), max(bar.high for bar in bars)
     chart = row_chart(
         bars,
-        "cost now over then; 1 is no change",
+        "cost now over then; 1: no change",
         log=True,
         domain=(min(low / 1.02, 0.9), max(high * 1.02, 1.1)),
     )
