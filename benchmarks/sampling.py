@@ -50,9 +50,9 @@ def sampled(command: Sequence[str]) -> dict[str, float]:
 
 
 @contextmanager
-def attached(pid: int, *, clock_of_cpus: bool) -> Iterator[None]:
+def attached(pid: int, *, per_cpu_clock: bool) -> Iterator[None]:
     """Sample a process meanwhile."""
-    sampler = Sampler.attach(pid, attached_period_ns(_ATTACHED_S), 0, clock_of_cpus)
+    sampler = Sampler.attach(pid, attached_period_ns(_ATTACHED_S), 0, per_cpu_clock)
     done = threading.Event()
 
     def poll() -> None:
@@ -86,8 +86,8 @@ def compare_service(rounds: int, pid: int, load: Sequence[str]) -> dict[str, dic
     for _ in range(rounds):
         ways = {
             "plain": lambda: nullcontext(),
-            "cpu_s": lambda: attached(pid, clock_of_cpus=True),
-            "thread_clock_cpu_s": lambda: attached(pid, clock_of_cpus=False),
+            "cpu_s": lambda: attached(pid, per_cpu_clock=True),
+            "thread_clock_cpu_s": lambda: attached(pid, per_cpu_clock=False),
         }
         order = random.sample(sorted(ways), len(ways))
         used = {name: service(pid, load, ways[name]()) for name in order}

@@ -13,6 +13,8 @@
 // Tracked blocks all large ones and a sample of the others, with their sizes (poisson.hpp).
 // Mappings       a ring of events: what the program itself mapped and unmapped, and where from. The
 //                reader follows them (mappings.hpp).
+// Clock samples  a ring of samples of CPU time, if the reader asked for them (clock_period_ns): by
+//                signals, for machines whose kernel refuses perf_event_open().
 // Trust          both sides may write anything. A reader copies a value before it checks it.
 // Units          bytes, unless a name says otherwise.
 #pragma once
@@ -26,7 +28,7 @@ namespace nearfar::alloclog {
 inline constexpr char variable[] = "NEARFAR_ALLOCATION_LOG";
 
 inline constexpr char magic[8] = {'N', 'F', 'A', 'L', 'L', 'O', 'C', '\n'};
-inline constexpr std::uint32_t version = 2;
+inline constexpr std::uint32_t version = 3;
 
 inline constexpr unsigned address_bits = 47; ///< addresses above are not logged
 inline constexpr unsigned granule_bits = 5;
@@ -79,6 +81,17 @@ struct MappingEvent {
 inline constexpr std::uint64_t unmapped = 0;
 inline constexpr std::size_t mapping_events = 1 << 16;
 
+/// A thread was seen in its own code.
+struct ClockSample {
+  std::uint64_t number;  ///< of the sample, from 1; written last
+  std::uint64_t time_ns; ///< CLOCK_MONOTONIC
+  std::uint32_t thread;
+  std::uint32_t period_ns; ///< of user CPU time that it stands for
+  std::uint64_t instruction;
+  std::uint64_t registers[16]; ///< by the processor's numbers
+};
+inline constexpr std::size_t clock_samples = 1 << 14;
+
 /// Identifies a use of a slot. 0: none.
 using SlotUse = std::uint64_t;
 constexpr SlotUse slot_use(std::uint32_t serial, std::uint32_t index) {
@@ -95,6 +108,7 @@ struct SlotHeader {
   std::uint64_t slow_lookups;  ///< of sites that the fast path did not find
   std::uint64_t lost_tracked;  ///< blocks that had no room in their bucket
   std::uint64_t mapping_count; ///< events in the ring so far
+  std::uint64_t clock_count;   ///< clock samples in their ring so far
 };
 
 constexpr std::uint64_t entries(unsigned bits) { return std::uint64_t{1} << (address_bits - bits); }
@@ -102,6 +116,7 @@ constexpr std::uint64_t entries(unsigned bits) { return std::uint64_t{1} << (add
 inline constexpr std::uint64_t sites_offset = 4 << 10;
 inline constexpr std::uint64_t mappings_offset = 2 << 20;
 inline constexpr std::uint64_t tracked_offset = 4 << 20;
+inline constexpr std::uint64_t clock_offset = 24 << 20;
 inline constexpr std::uint64_t level2_offset = 32 << 20;
 inline constexpr std::uint64_t level1_offset = 256 << 20;
 inline constexpr std::uint64_t level0_offset = std::uint64_t{128} << 30;
@@ -110,7 +125,8 @@ inline constexpr std::uint64_t slot_bytes = level0_offset + entries(granule_bits
 static_assert(sizeof(SiteRecord) == 64 && sizeof(TrackedBlock) == 16);
 static_assert(sites_offset + (other_sites + 1u) * sizeof(SiteRecord) <= mappings_offset);
 static_assert(mappings_offset + mapping_events * sizeof(MappingEvent) <= tracked_offset);
-static_assert(tracked_offset + buckets * bucket_blocks * sizeof(TrackedBlock) <= level2_offset);
+static_assert(tracked_offset + buckets * bucket_blocks * sizeof(TrackedBlock) <= clock_offset);
+static_assert(clock_offset + clock_samples * sizeof(ClockSample) <= level2_offset);
 static_assert(level2_offset + entries(unit_bits) * sizeof(Entry) <= level1_offset);
 static_assert(level1_offset + entries(page_bits) * sizeof(Entry) <= level0_offset);
 
@@ -131,9 +147,9 @@ inline constexpr std::uint32_t max_slots = 4096;
 struct Control {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t reserved;
-  std::uint64_t joined;         ///< processes so far
-  std::uint64_t lost_processes; ///< that found no ready slot, or could not map it
+  std::uint32_t clock_period_ns; ///< of CPU time between clock samples of a thread; 0: none
+  std::uint64_t joined;          ///< processes so far
+  std::uint64_t lost_processes;  ///< that found no ready slot, or could not map it
   ControlSlot slots[max_slots];
 };
 

@@ -37,7 +37,8 @@ struct Image {
   std::optional<std::uint64_t> started; ///< of the process; empty: ended
   SlotUse parent;
   Mappings mappings;
-  bool is_complete = false; ///< it has ended, and its mappings are followed to the end
+  std::uint64_t clock_taken = 0; ///< number of the last clock sample
+  bool is_complete = false;      ///< it has ended, and its mappings are followed to the end
   bool is_released = false;
 };
 
@@ -75,6 +76,7 @@ struct AllocationLog::Implementation {
   std::map<ImageNumber, Image> images;
   ImageNumber last = 0;
   std::uint64_t lost_blocks_of_released = 0;
+  std::uint64_t lost_clock_samples = 0;
 
   const std::pair<const ImageNumber, Image>* by_use(SlotUse use) const;
   /// The last image of a process.
@@ -82,6 +84,7 @@ struct AllocationLog::Implementation {
   void add(Slots::Joined joined);
   void mark_ended();
   bool has_child(SlotUse use) const;
+  ProcessImage description(ImageNumber number, const Image& image) const;
   void free_released();
 };
 
@@ -120,6 +123,13 @@ bool AllocationLog::Implementation::has_child(SlotUse use) const {
   return std::ranges::any_of(images, [&](const auto& entry) { return entry.second.parent == use; });
 }
 
+ProcessImage AllocationLog::Implementation::description(ImageNumber number,
+                                                        const Image& image) const {
+  const auto* parent = by_use(image.parent);
+  return {number, image.pid, parent == nullptr ? std::nullopt : std::optional(parent->first),
+          !image.started.has_value()};
+}
+
 void AllocationLog::Implementation::free_released() {
   for (auto entry = images.begin(); entry != images.end();) {
     const Image& image = entry->second;
@@ -140,12 +150,13 @@ AllocationLog::AllocationLog(AllocationLog&&) noexcept = default;
 AllocationLog& AllocationLog::operator=(AllocationLog&&) noexcept = default;
 AllocationLog::~AllocationLog() = default;
 
-Result<AllocationLog> AllocationLog::create(std::uint32_t ready_slots) {
+Result<AllocationLog> AllocationLog::create(std::uint32_t ready_slots,
+                                            std::uint32_t clock_period_ns) {
   // A page of a sparse file may then be missing when it is written to, which kills the program.
   if (os::strict_overcommit())
     return Error::make(Errc::unsupported, "no allocation log where memory is not overcommitted")
         .try_next("sysctl vm.overcommit_memory=0");
-  auto slots = Slots::create();
+  auto slots = Slots::create(clock_period_ns);
   if (!slots) return slots.error();
   if (Status ready = (*slots)->make_ready(ready_slots); !ready) return ready.error();
   auto implementation = std::make_unique<Implementation>();
@@ -172,6 +183,25 @@ void AllocationLog::poll() {
   (void)log.slots->make_ready(log.ready_slots);
 }
 
+void AllocationLog::take_clock_samples(
+    const std::function<void(const ProcessImage&, const ClockSample&)>& visit) {
+  for (auto& [number, image] : implementation_->images) {
+    const std::uint64_t count = image.file.header().clock_count;
+    if (count > image.clock_taken && count - image.clock_taken > clock_samples) {
+      implementation_->lost_clock_samples += count - image.clock_taken - clock_samples;
+      image.clock_taken = count - clock_samples;
+    }
+    if (image.clock_taken >= count) continue;
+    const ProcessImage described = implementation_->description(number, image);
+    while (image.clock_taken < count) {
+      const std::optional<ClockSample> sample = image.file.clock_sample(image.clock_taken + 1);
+      if (!sample) break; // it is being written
+      visit(described, *sample);
+      ++image.clock_taken;
+    }
+  }
+}
+
 void AllocationLog::release(ImageNumber number) {
   const auto entry = implementation_->images.find(number);
   if (entry == implementation_->images.end()) return;
@@ -183,11 +213,7 @@ void AllocationLog::release(ImageNumber number) {
 std::vector<ProcessImage> AllocationLog::images() const {
   std::vector<ProcessImage> result;
   for (const auto& [number, image] : implementation_->images) {
-    if (image.is_released) continue;
-    const auto* parent = implementation_->by_use(image.parent);
-    result.push_back({number, image.pid,
-                      parent == nullptr ? std::nullopt : std::optional(parent->first),
-                      !image.started.has_value()});
+    if (!image.is_released) result.push_back(implementation_->description(number, image));
   }
   return result;
 }
@@ -238,7 +264,8 @@ std::uint64_t AllocationLog::slow_lookups(ImageNumber image) const {
 }
 
 Lost AllocationLog::lost() const {
-  Lost lost{implementation_->slots->lost_processes(), implementation_->lost_blocks_of_released, 0};
+  Lost lost{implementation_->slots->lost_processes(), implementation_->lost_blocks_of_released, 0,
+            implementation_->lost_clock_samples};
   for (const auto& [number, image] : implementation_->images) {
     if (!image.is_released) lost.tracked_blocks += image.file.header().lost_tracked;
     lost.mapping_events += image.mappings.lost();

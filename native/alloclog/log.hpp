@@ -14,12 +14,14 @@
 // Sandboxes      a forked child joins at its first call of malloc or free, by open() and mmap(). A
 //                child that forbids itself these calls before that, on pain of death, is killed.
 // Lifetime       nothing has a name: all is freed when the log and the processes have ended.
-// Thread safety  poll(), release() and the destructor exclude everything else.
+// Clock          samples of CPU time by a signal, where the program is asked for them.
+// Thread safety  poll(), take_clock_samples(), release() and the destructor exclude everything else.
 // Units          bytes.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,13 +60,18 @@ struct Lost {
   std::uint64_t processes;      ///< without log: no slot was ready, or it could not be mapped
   std::uint64_t tracked_blocks; ///< large or sampled blocks that are not counted as live
   std::uint64_t mapping_events; ///< changes of mappings between two poll(), beyond 65,536
+  std::uint64_t clock_samples;  ///< of a process between two take_clock_samples(), beyond 16,384
 };
+
+inline constexpr std::uint32_t default_ready_slots = 64;
 
 class AllocationLog {
 public:
   /// Creates a log with this many ready slots, each of which needs a descriptor. Errors: no_space
-  /// (RLIMIT_FSIZE), unsupported (vm.overcommit_memory is 2), os_error.
-  static Result<AllocationLog> create(std::uint32_t ready_slots = 64);
+  /// (RLIMIT_FSIZE), unsupported (vm.overcommit_memory is 2), os_error. `clock_period_ns`: user CPU
+  /// time between two samples of a thread by SIGPROF (preload/clock.hpp); 0: none.
+  static Result<AllocationLog> create(std::uint32_t ready_slots = default_ready_slots,
+                                      std::uint32_t clock_period_ns = 0);
   AllocationLog(AllocationLog&&) noexcept;
   AllocationLog& operator=(AllocationLog&&) noexcept;
   ~AllocationLog();
@@ -77,6 +84,11 @@ public:
   void poll();
   /// Forgets an image. Its memory is freed when no image that was forked from it is left.
   void release(ImageNumber image);
+
+  /// Visits the clock samples of all images since the last call, as of the last poll(), those of
+  /// each image in their order.
+  void
+  take_clock_samples(const std::function<void(const ProcessImage&, const ClockSample&)>& visit);
 
   std::vector<ProcessImage> images() const;
   /// The site of the block at an address of a running process. A few microseconds.

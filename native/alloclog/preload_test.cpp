@@ -281,6 +281,41 @@ TEST_CASE("a process that finds no slot runs without log, and is counted") {
   CHECK(log.images().size() == 1);
 }
 
+TEST_CASE("threads and children are sampled by signals, next to the program's own handler") {
+  AllocationLog log = std::move(*AllocationLog::create(8, 1'000'000));
+  Program program(&log, NEARFAR_TEST_CLOCK, "clock");
+  std::vector<Reported> reported;
+  pid_t pid = 0;
+  REQUIRE(program.next(reported, pid));
+  log.poll();
+  std::map<std::string, std::uint64_t> sampled_ns;
+  std::map<std::string, std::uint32_t> thread;
+  log.take_clock_samples([&](const ProcessImage& image, const ClockSample& sample) {
+    CHECK((image.pid == pid) == !image.parent.has_value());
+    for (const Reported& each : reported)
+      if (sample.instruction - each.function < function_bytes) {
+        sampled_ns[each.label] += sample.period_ns;
+        thread[each.label] = sample.thread;
+        const std::uint64_t stack_pointer = sample.registers[4];
+        CHECK(stack_pointer % 8 == 0);
+        CHECK(stack_pointer > each.function);
+      }
+  });
+  for (const char* label : {"main ", "thread ", "child "}) {
+    INFO(label);
+    CHECK(sampled_ns[label] > 100'000'000); // of 300 ms
+  }
+  CHECK(thread["main "] == static_cast<std::uint32_t>(pid));
+  CHECK(thread["thread "] != thread["main "]);
+  CHECK(thread["child "] != thread["main "]);
+  CHECK(log.lost().clock_samples == 0);
+  std::uint64_t again = 0;
+  log.take_clock_samples([&](const ProcessImage&, const ClockSample&) { ++again; });
+  CHECK(again < 10);
+  program.go_on();
+  CHECK(WTERMSIG(program.end()) == SIGPROF); // what the program asked for
+}
+
 TEST_CASE("counters are exact for large blocks and unbiased for small ones") {
   Checked checked;
   checked.run(in_c, "counted");

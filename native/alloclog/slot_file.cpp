@@ -49,6 +49,12 @@ std::optional<MappingEvent> SlotFile::mapping_event(std::uint64_t number) const 
   return event.number == number ? std::optional(event) : std::nullopt;
 }
 
+std::optional<ClockSample> SlotFile::clock_sample(std::uint64_t number) const {
+  ClockSample sample{};
+  read(clock_offset + number % clock_samples * sizeof sample, &sample, sizeof sample);
+  return sample.number == number ? std::optional(sample) : std::nullopt;
+}
+
 Entry SlotFile::last_site() const {
   return static_cast<Entry>(std::min<std::uint32_t>(header().site_count, other_sites - 1u));
 }

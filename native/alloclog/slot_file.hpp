@@ -40,6 +40,8 @@ public:
   void sites(Entry first, std::span<SiteRecord> result) const;
   /// A change of mappings by its number, from 1; empty if it is not there (any more).
   std::optional<MappingEvent> mapping_event(std::uint64_t number) const;
+  /// A clock sample by its number, from 1; empty if it is not there (any more).
+  std::optional<ClockSample> clock_sample(std::uint64_t number) const;
   /// Numbers up to this one may be sites.
   Entry last_site() const;
 

@@ -28,7 +28,7 @@ Slots::Slots(os::File file, Control* control)
 
 Slots::~Slots() { munmap(control_, sizeof(Control)); }
 
-Result<std::unique_ptr<Slots>> Slots::create() {
+Result<std::unique_ptr<Slots>> Slots::create(std::uint32_t clock_period_ns) {
   auto file = os::create_sized_in_memory("nearfar-allocation-log", sizeof(Control));
   if (!file) return file.error();
   void* memory = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0);
@@ -37,6 +37,7 @@ Result<std::unique_ptr<Slots>> Slots::create() {
   auto* control = static_cast<Control*>(memory);
   std::memcpy(control->magic, magic, sizeof magic);
   control->version = version;
+  control->clock_period_ns = clock_period_ns;
   return std::unique_ptr<Slots>(new Slots(std::move(*file), control));
 }
 

@@ -29,7 +29,8 @@ public:
     SlotFile file;
   };
 
-  static Result<std::unique_ptr<Slots>> create();
+  /// `clock_period_ns`: see Control.
+  static Result<std::unique_ptr<Slots>> create(std::uint32_t clock_period_ns);
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
   ~Slots();

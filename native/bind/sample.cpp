@@ -99,10 +99,11 @@ void register_sample(nb::module_& module) {
   nb::class_<Sampler>(module, "Sampler")
       .def_static(
           "open",
-          [](std::uint64_t period_ns, std::uint64_t fault_period) {
-            return kept(Sampler::open({period_ns, fault_period}));
+          [](std::uint64_t period_ns, std::uint64_t fault_period, bool by_signals) {
+            const auto clock = by_signals ? ClockSource::signals : ClockSource::kernel;
+            return kept(Sampler::open({period_ns, fault_period, false, clock}));
           },
-          nb::arg("period_ns"), nb::arg("fault_period"))
+          nb::arg("period_ns"), nb::arg("fault_period"), nb::arg("by_signals") = false)
       .def_static(
           "attach",
           [](int process, std::uint64_t period_ns, std::uint64_t fault_period, bool per_cpu_clock) {
@@ -124,6 +125,8 @@ void register_sample(nb::module_& module) {
       .def("files", &files)
       .def("regions", &regions)
       .def("programs", &programs)
+      .def("period_ns", &Sampler::period_ns)
+      .def("enabled_share", &Sampler::enabled_share)
       .def("lost", &Sampler::lost)
       .def("unlogged", &Sampler::unlogged)
       .def("logged", [](const Sampler& self) {

@@ -19,7 +19,8 @@ Error why(int error) {
   case EACCES:
   case EPERM:
     return Error::make(Errc::no_permission, "the kernel refuses samples of this process")
-        .try_next("sysctl kernel.perf_event_paranoid must be at most 2; or use --emulate");
+        .try_next("set kernel.perf_event_paranoid to at most 2, or start the program under "
+                  "`nearfar advise -- PROGRAM`, which can sample by signals");
   case ENOENT:
   case ENOSYS:
   case EOPNOTSUPP:
@@ -77,6 +78,12 @@ Status EventRing::add(std::span<const perf_event_attr> events, pid_t thread, int
     events_.push_back(std::move(*event));
   }
   return Done{};
+}
+
+void EventRing::enable(bool enabled) {
+  // Events of a thread that has ended remain open, and the call does nothing.
+  for (const File& event : events_)
+    (void)ioctl(event.fd(), enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 Status EventRing::map(const File& event) {

@@ -43,6 +43,10 @@ public:
   /// Adds the events of another thread on the same CPU.
   Status add(std::span<const perf_event_attr> events, pid_t thread, int cpu);
 
+  /// Enables or disables all events, also of threads that have inherited them. Records of mappings,
+  /// names and forks are not written meanwhile.
+  void enable(bool enabled);
+
   /// The kernel's numbers of the events, in the order in which they were opened; samples of children
   /// have the number of their parent's event.
   const std::vector<std::uint64_t>& ids() const { return ids_; }

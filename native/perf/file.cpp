@@ -72,6 +72,7 @@ Status DataFile::use_file_record(ByteSpan record) {
     const auto feature = static_cast<Feature>(in.u64());
     return read_feature(feature, in.rest(), events_, facts_);
   }
+  case FileRecord::finished_round: ++rounds_; return Done{};
   case FileRecord::compressed: decompressor_.feed(in.rest()); break;
   case FileRecord::padded_compressed: {
     const std::uint64_t bytes = in.u64();

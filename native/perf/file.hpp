@@ -38,6 +38,8 @@ public:
   /// Of a pipe's file complete only at the end of its records.
   const std::vector<FileEvent>& events() const { return events_; }
   const FileFacts& facts() const { return facts_; }
+  /// Rounds of perf over its rings that have ended before the record that was read last.
+  std::uint64_t rounds() const { return rounds_; }
   /// False if perf was killed while it recorded: then records end where they were last written,
   /// and names and facts are missing.
   bool complete() const { return complete_; }
@@ -76,6 +78,7 @@ private:
   FileFacts facts_;
   std::vector<std::uint8_t> buffer_;
   Decompressor decompressor_;
+  std::uint64_t rounds_ = 0;
   EventRecord current_;
 };
 

@@ -44,6 +44,7 @@ enum class FileRecord : std::uint32_t {
   attribute = 64,
   tracing_data = 66,
   build_id = 67,
+  finished_round = 68,
   aux_trace = 71,
   feature = 80,
   compressed = 81,

@@ -67,6 +67,15 @@ std::uint64_t register_mask() {
   return mask;
 }
 
+perf::Registers kernel_registers(const std::uint64_t (&values)[registers]) {
+  perf::Registers made;
+  made.abi = PERF_SAMPLE_REGS_ABI_64;
+  made.present = static_cast<std::uint32_t>(register_mask());
+  for (unsigned i = 0; i < registers; ++i)
+    made.values[kernel_numbers[i]] = values[i];
+  return made;
+}
+
 std::uint64_t time_of(const perf::Record& record) {
   return std::visit(
       [](const auto& one) {

@@ -22,6 +22,9 @@ namespace nearfar::sample {
 /// PERF_REG_X86_* that a clock sample requires to have an address.
 std::uint64_t register_mask();
 
+/// The processor's general registers, by its numbers, as the kernel numbers them.
+perf::Registers kernel_registers(const std::uint64_t (&values)[registers]);
+
 /// The time of a record, 0 if it was not recorded.
 std::uint64_t time_of(const perf::Record& record);
 

@@ -1,8 +1,9 @@
 #include "sample/perf_data.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "perf/file.hpp"
+#include "sample/record_window.hpp"
 
 namespace nearfar::sample {
 
@@ -40,7 +41,7 @@ EventRole role_of(const perf::FileEvent& event, const perf::FileFacts& facts) {
   return attr.type != PERF_TYPE_HARDWARE && has_access ? EventRole::memory : EventRole::refused;
 }
 
-/// A record that is kept until all are sorted. Its text is a copy.
+/// A record that waits for those before it. Its text is a copy.
 struct KeptRecord {
   std::uint64_t time_ns = 0;
   EventRole role = EventRole::unused;
@@ -51,40 +52,52 @@ struct KeptRecord {
 
 class FileCollector {
 public:
-  FileCollector(const char* path, perf::DataFile file, Collector& collector)
-      : path_(path), file_(std::move(file)), collector_(collector) {}
+  FileCollector(const char* path, Collector& collector) : path_(path), collector_(collector) {}
 
+  /// Reads the file twice: whether it has samples of use, and all build ids, are known at its end.
   Status collect() {
-    if (Status done = read(); !done) return done;
-    if (Status done = check(); !done) return done;
-    for (const perf::FileBuildId& found : file_.facts().build_ids)
-      collector_.processes.expect_build_id(found.file, found.bytes);
-    std::ranges::stable_sort(kept_, {}, &KeptRecord::time_ns);
-    for (KeptRecord& one : kept_)
+    Status checked = read([](KeptRecord&&) {}, [] {});
+    if (!checked) return checked;
+    checked = check();
+    if (!checked) return checked;
+    RecordWindow<KeptRecord> window;
+    const auto give = [this](KeptRecord& one) {
       std::visit([&](auto& value) { take(one, value); }, one.record);
-    return Done{};
+    };
+    Status done = read([&](KeptRecord&& kept) { window.add(std::move(kept), give); },
+                       [&] { window.end_round(give); });
+    window.finish(give);
+    return done;
   }
 
 private:
-  Status read() {
-    for (;;) {
-      Result<const perf::EventRecord*> next = file_.next();
+  /// Calls keep(record) for each of use, and end_round().
+  template <class Keep, class EndRound>
+  Status read(const Keep& keep_record, const EndRound& end_round) {
+    Result<perf::DataFile> file = perf::DataFile::open(path_);
+    if (!file) return file.error();
+    for (std::uint64_t rounds = 0;;) {
+      Result<const perf::EventRecord*> next = file->next();
       if (!next) return next.error();
-      if (*next == nullptr) return Done{};
+      if (*next == nullptr) break;
+      if (file->rounds() != std::exchange(rounds, file->rounds())) end_round();
       KeptRecord kept;
       kept.time_ns = time_of((*next)->record);
       kept.record = (*next)->record;
-      const perf::FileEvent& event = file_.events()[(*next)->event];
+      const perf::FileEvent& event = file->events()[(*next)->event];
+      kept.role = role_of(event, file->facts());
       const bool is_kept =
           std::visit([&](auto& value) { return keep(kept, value, event); }, kept.record);
       if (!refused_.empty()) return refusal();
-      if (is_kept) kept_.push_back(std::move(kept));
+      if (is_kept) keep_record(std::move(kept));
     }
+    for (const perf::FileBuildId& found : file->facts().build_ids)
+      collector_.processes.expect_build_id(found.file, found.bytes);
+    return Done{};
   }
 
   /// Whether a sample is of use.
   bool keep(KeptRecord& kept, perf::Sample& sample, const perf::FileEvent& event) {
-    kept.role = role_of(event, file_.facts());
     if (kept.role == EventRole::refused) refused_ = event.name.empty() ? "its event" : event.name;
     if (kept.role == EventRole::unused || !sample.user_mode) return false;
     if (kept.role == EventRole::memory || kept.role == EventRole::ibs_op) {
@@ -152,9 +165,7 @@ private:
   }
 
   const char* path_;
-  perf::DataFile file_;
   Collector& collector_;
-  std::vector<KeptRecord> kept_;
   std::string refused_; ///< the event of a sample that cannot be used
   std::uint64_t accesses_ = 0;
   std::uint64_t clocks_ = 0;
@@ -164,9 +175,7 @@ private:
 } // namespace
 
 Status collect_perf_data(const char* path, Collector& collector) {
-  Result<perf::DataFile> file = perf::DataFile::open(path);
-  if (!file) return file.error();
-  return FileCollector(path, std::move(*file), collector).collect();
+  return FileCollector(path, collector).collect();
 }
 
 } // namespace nearfar::sample

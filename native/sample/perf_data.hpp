@@ -6,7 +6,8 @@
 // Code           is read from the files of this machine, if they are there and have the recorded
 //                build id.
 // Left out       samples of the kernel.
-// Memory         all records are held to be sorted by time: about twice the size of the file.
+// Memory         bounded: records wait for those before them only as long as perf's rounds require
+//                (record_window.hpp), and long runs are thinned out (samples.hpp).
 // Input          untrusted.
 // Thread safety  none.
 #pragma once

@@ -1,13 +1,16 @@
 #include "sample/sampler.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "os/event_ring.hpp"
 #include "os/processes.hpp"
 #include "perf/record.hpp"
+#include "sample/bursts.hpp"
 #include "sample/collector.hpp"
 #include "sample/perf_data.hpp"
+#include "sample/signal_clock.hpp"
 
 namespace nearfar::sample {
 
@@ -43,6 +46,20 @@ std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exe
   return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
 }
 
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+/// As many samples in bursts as otherwise, if that does not take a shorter period than 1 ms.
+SamplerOptions in_bursts(SamplerOptions options) {
+  constexpr std::uint64_t shortest_ns = 1'000'000;
+  if (options.period_ns > shortest_ns)
+    options.period_ns = std::max(options.period_ns / Bursts::one_in, shortest_ns);
+  return options;
+}
+
 Error no_process(pid_t process) {
   return Error::make(Errc::not_found, "no process %d, or it belongs to another user", process)
       .try_next("list processes with `ps -e`");
@@ -66,14 +83,19 @@ struct Sampler::Core {
   std::vector<std::uint64_t> fault_events; ///< the kernel's numbers of the events of page faults
   std::vector<Pending> pending;
   Collector seen;
+  std::optional<SignalClock> signals;
   std::uint64_t last_ns = 0;
-  bool sees_all = false;    ///< the rings have records of all processes
-  std::set<pid_t> followed; ///< if so: those that are taken
+  std::uint64_t period_ns = 0;
+  std::optional<Bursts> bursts; ///< of events of threads
+  pid_t root = 0;               ///< of the process tree, if so
+  bool sees_all = false;        ///< the rings have records of all processes
+  std::set<pid_t> followed;     ///< if so: those that are taken
 
   Status open(const SamplerOptions& options, std::span<const pid_t> threads, bool from_exec);
   Status follow_from_cpus(pid_t process, const SamplerOptions& options);
   Status follow_by_threads(pid_t process, const SamplerOptions& options);
   std::vector<pid_t> read_tree(pid_t process);
+  void advance_bursts();
   void note_fork(const perf::Record& record);
   bool is_followed(const perf::Record& record) const;
   void poll();
@@ -88,6 +110,7 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
                            bool from_exec) {
   const std::vector<perf_event_attr> wanted = events(options, from_exec);
   attributes = wanted.front();
+  period_ns = options.period_ns;
   fault_period = options.fault_period;
   for (int cpu = 0; cpu < os::cpu_count(); ++cpu) {
     Result<os::EventRing> ring = os::EventRing::open(wanted, threads.front(), cpu);
@@ -135,7 +158,17 @@ Status Sampler::Core::follow_by_threads(pid_t process, const SamplerOptions& opt
   for (const pid_t each : read_tree(process))
     std::ranges::copy(os::threads_of(each), std::back_inserter(threads));
   if (threads.empty()) return no_process(process);
-  return open(options, threads, false);
+  root = process;
+  bursts.emplace(now_ns());
+  return open(in_bursts(options), threads, false);
+}
+
+/// Between bursts, no records of mappings, names and forks are written.
+void Sampler::Core::advance_bursts() {
+  if (!bursts || !bursts->advance(now_ns())) return;
+  if (bursts->enabled()) read_tree(root);
+  for (os::EventRing& ring : rings)
+    ring.enable(bursts->enabled());
 }
 
 /// Follows a child of a process that is followed.
@@ -159,6 +192,7 @@ bool Sampler::Core::is_followed(const perf::Record& record) const {
 }
 
 void Sampler::Core::poll() {
+  advance_bursts();
   for (os::EventRing& ring : rings)
     ring.drain([&](perf::ByteSpan bytes) {
       std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
@@ -173,6 +207,7 @@ void Sampler::Core::poll() {
     last_ns = std::max(last_ns, one.time_ns);
   }
   pending.clear();
+  if (signals) last_ns = signals->take(seen);
   seen.data.note_sizes(last_ns);
 }
 
@@ -191,10 +226,18 @@ Sampler::~Sampler() = default;
 
 Result<Sampler> Sampler::open(const SamplerOptions& options) {
   auto core = std::make_unique<Core>(CodeSource::running_process);
-  const pid_t self = 0;
-  Status opened = core->open(options, {&self, 1}, true);
-  if (!opened) return opened.error();
-  Result<alloclog::AllocationLog> log = alloclog::AllocationLog::create();
+  const bool by_signals = options.clock == ClockSource::signals;
+  if (by_signals) {
+    core->signals.emplace();
+    core->period_ns = options.period_ns;
+  } else {
+    const pid_t self = 0;
+    Status opened = core->open(options, {&self, 1}, true);
+    if (!opened) return opened.error();
+  }
+  const auto period_ns = static_cast<std::uint32_t>(by_signals ? options.period_ns : 0);
+  Result<alloclog::AllocationLog> log =
+      alloclog::AllocationLog::create(alloclog::default_ready_slots, period_ns);
   if (!log) return log.error();
   core->seen.log = std::move(*log);
   return Sampler(std::move(core));
@@ -240,6 +283,10 @@ std::vector<SampledProgram> Sampler::programs() const {
   return found;
 }
 
+std::uint64_t Sampler::period_ns() const { return core_->period_ns; }
+double Sampler::enabled_share() const {
+  return core_->bursts ? core_->bursts->enabled_share() : 1.0;
+}
 std::uint64_t Sampler::lost() const { return core_->seen.lost; }
 std::uint64_t Sampler::unlogged() const {
   return core_->seen.log ? core_->seen.log->lost().processes : 0;

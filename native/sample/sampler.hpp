@@ -2,6 +2,8 @@
 //
 // Clock          each thread's CPU time, by a timer of the kernel (cpu-clock), with the registers
 //                of the program. Time in the kernel is not sampled.
+// Signals        where the kernel refuses its events, the programs take the samples themselves
+//                (signal_clock.hpp), at the rate of the kernel's tick, without page faults.
 // Data           the address that the oldest instruction waited for (stalled_access.hpp), and what
 //                lies there: the allocation site by the allocation log (alloclog/log.hpp), else
 //                stack, globals of a file, or mapped memory.
@@ -22,21 +24,27 @@
 
 namespace nearfar::sample {
 
+enum class ClockSource : std::uint8_t {
+  kernel,  ///< events of the kernel: perf_event_open()
+  signals, ///< SIGPROF in the program; open() only
+};
+
 struct SamplerOptions {
   std::uint64_t period_ns = 500'000; ///< of CPU time between two samples
   /// Page faults between two samples; 0: none. A sample costs about 1 us, and so does an event of a
   /// thread each time that the thread gets a CPU.
   std::uint64_t fault_period = 16;
   /// attach(): a clock for each CPU, whose samples of other programs are dropped, where the kernel
-  /// permits it (root, CAP_PERFMON, or perf_event_paranoid at most 0). A clock for each thread is
-  /// programmed anew each time that the thread gets a CPU, which costs a busy service some percent.
+  /// permits it (root, CAP_PERFMON, or perf_event_paranoid at most 0). Clocks of threads, which are
+  /// used otherwise, are enabled in bursts (bursts.hpp), with a period down to 1 ms.
   bool per_cpu_clock = true;
+  ClockSource clock = ClockSource::kernel;
 };
 
 class Sampler {
 public:
   /// Samples programs that the calling thread starts from now on, each from its exec on. Errors:
-  /// no_permission, unsupported, os_error.
+  /// no_permission, unsupported (then signals may do), os_error.
   static Result<Sampler> open(const SamplerOptions& options);
   /// Samples a running process with all its threads and descendants. It is not stopped.
   static Result<Sampler> attach(pid_t process, const SamplerOptions& options);
@@ -68,6 +76,9 @@ public:
   std::span<const std::string> names() const; ///< of anonymous memory, by number
   std::vector<ProcessRegion> regions() const; ///< as of the last poll()
   std::vector<SampledProgram> programs() const;
+  /// Time between two samples; fraction of the time in which they were taken.
+  std::uint64_t period_ns() const;
+  double enabled_share() const;
   std::uint64_t lost() const;        ///< samples for which the ring had no room
   std::uint64_t unlogged() const;    ///< processes without an allocation log
   std::vector<pid_t> logged() const; ///< processes with one, as of the last poll()

@@ -119,7 +119,7 @@ ClaimedSlot claim_slot(SlotUse parent) {
   ControlSlot* slot = claim_ready(pid);
   ClaimedSlot claimed;
   if (slot != nullptr) {
-    claimed = {map_slot(slot->descriptor, slot->use), slot->use};
+    claimed = {map_slot(slot->descriptor, slot->use), slot->use, control->clock_period_ns};
     if (claimed.memory != nullptr)
       introduce(*reinterpret_cast<SlotHeader*>(claimed.memory), parent);
     const SlotState reached = claimed.memory != nullptr ? SlotState::active : SlotState::failed;

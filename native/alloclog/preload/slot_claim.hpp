@@ -17,6 +17,7 @@ bool open_control(const char* path);
 struct ClaimedSlot {
   std::byte* memory = nullptr; ///< nullptr: none
   SlotUse use = 0;
+  std::uint32_t clock_period_ns = 0; ///< 0: no clock
 };
 
 /// Claims a ready slot and maps it. `parent`: the slot of the process that this one was forked

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "alloclog/preload/clock.hpp"
 #include "alloclog/preload/slot_claim.hpp"
 
 namespace nearfar::alloclog {
@@ -40,12 +41,13 @@ bool is_set_up() {
   return now == Setup::done;
 }
 
-bool claim() {
+bool claim(std::uint32_t& clock_period_ns) {
   const SlotUse parent = kept.use;
   kept.use = 0;
   const ClaimedSlot claimed = claim_slot(parent);
   if (claimed.memory == nullptr) return false;
   kept.use = claimed.use;
+  clock_period_ns = claimed.clock_period_ns;
   state.slot = claimed.memory;
   state.seen_shift = 64 - seen_bits[0];
   state.freed = parent == 0 ? Entry{0} : freed_entry;
@@ -63,8 +65,10 @@ bool claim() {
   if (!phase.compare_exchange_strong(expected, static_cast<std::uint32_t>(Phase::joining)))
     return false;
   const int saved_errno = errno;
-  const Phase reached = is_set_up() && claim() ? Phase::joined : Phase::off;
+  std::uint32_t clock_period_ns = 0;
+  const Phase reached = is_set_up() && claim(clock_period_ns) ? Phase::joined : Phase::off;
   phase.store(static_cast<std::uint32_t>(reached), std::memory_order_release);
+  if (clock_period_ns != 0) start_clock(clock_period_ns);
   errno = saved_errno;
   return reached == Phase::joined;
 }

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
+from nearfar.place.sample_records import CLOCK, FAULT, ordered_samples
 from nearfar.process.helpers import preloadable
 from nearfar.process.launch import StartError, run
 from nearfar.sampling.residency import resident_memory
@@ -26,16 +27,28 @@ if TYPE_CHECKING:
     from nearfar._native import Sampler
     from nearfar.place.held_data import Resident
 
-#: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
-PERIOD_NS = 500_000
+#: CPU time between two samples of a thread. In a virtual machine a sample can cost 15 us, as each
+#: programs a timer of the hypervisor: 1,000 samples a second cost 1 to 2 %.
+PERIOD_NS = 1_000_000
+#: The same by signals: the kernel's tick, of 1 to 10 ms, has the last word.
+_SIGNAL_PERIOD_NS = 1_000_000
+#: A fraction of the CPU time whose samples are missing that is worth a note.
+_MUCH_UNSAMPLED = 0.2
 #: Samples of a thread of a running process that always has a CPU, and the limits of the period.
 _ATTACHED_SAMPLES, _ATTACHED_PERIODS_NS = 7_500, (1_000_000, 4_000_000)
 #: Page faults between two samples. Of memory on large pages each is sampled: they are few.
 FAULT_PERIOD = 16
-#: Samples of a short run, and the shortest period, which costs about 3 %.
-_WANTED_SAMPLES, _MIN_PERIOD_NS = 4_000, 100_000
+#: Below the first number of samples a program is run again, with a period for the second one, but
+#: not a shorter one than the third.
+_FEW_SAMPLES, _WANTED_SAMPLES, _MIN_PERIOD_NS = 2_000, 4_000, 100_000
 #: Samples of a program that is not idle.
 MIN_SAMPLES = 50
+#: Of samples by signals.
+REFUSED = "the kernel refuses perf_event_open"
+UNREACHED = (
+    "signals do not reach programs that are statically linked (Go) or set-user-ID, and threads "
+    "that block SIGPROF"
+)
 _LIBRARY = "libnearfar-allocation-log.so"
 _VARIABLE = "NEARFAR_ALLOCATION_LOG"
 #: Time between two readings of the rings: at 2,000 samples a second they fill in 2 s.
@@ -47,7 +60,8 @@ class Sampled:
     """What was sampled. ``wall_s``: less the time for which the first thread waited for a CPU,
     which other programs cause. CPU times of all processes together; ``ended``: not stopped after
     the time limit; ``programs``: names with their samples, most first; ``resident``: pages of a
-    process that ran before; ``limits``: what only these samples assume."""
+    process that ran before; ``by_signals``: the kernel refused its events; ``limits``: what only
+    these samples assume."""
 
     sampler: Sampler
     period_ns: int
@@ -61,6 +75,7 @@ class Sampled:
     ended: bool = True
     pid: int | None = None
     resident: Resident | None = None
+    by_signals: bool = False
     notes: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
 
@@ -71,8 +86,9 @@ class Sampled:
 
 def period_for(user_s: float) -> int:
     """The sampling period for a program of this CPU time, in ns."""
-    wanted = round(user_s * 1e9 / _WANTED_SAMPLES)
-    return min(max(wanted, _MIN_PERIOD_NS), PERIOD_NS)
+    if user_s * 1e9 / PERIOD_NS >= _FEW_SAMPLES:
+        return PERIOD_NS
+    return max(round(user_s * 1e9 / _WANTED_SAMPLES), _MIN_PERIOD_NS)
 
 
 def sample_program(
@@ -89,9 +105,7 @@ def sample_program(
 
     Raises BadInputError if it cannot be started, NativeError if the kernel refuses samples.
     """
-    from nearfar._native import Sampler
-
-    sampler = Sampler.open(period_ns, 1 if large_pages else FAULT_PERIOD)
+    sampler, by_signals = _opened(period_ns, 1 if large_pages else FAULT_PERIOD)
     environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
@@ -105,9 +119,9 @@ def sample_program(
             ) from None
     wall_s = time.monotonic() - begin
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Sampled(
+    found = Sampled(
         sampler,
-        period_ns,
+        sampler.period_ns(),
         max(wall_s - polling.queued_s, 0.0),
         after.ru_utime - before.ru_utime,
         after.ru_stime - before.ru_stime,
@@ -117,6 +131,42 @@ def sample_program(
         code,
         ended=wall_s < limit_s,
     )
+    return _by_signals(found) if by_signals else found
+
+
+def _opened(period_ns: int, fault_period: int) -> tuple[Sampler, bool]:
+    """A sampler of programs that this thread starts, and whether it is by signals, as the kernel
+    refuses its events."""
+    from nearfar._native import NativeError, Sampler
+
+    try:
+        return Sampler.open(period_ns, fault_period), False
+    except NativeError as error:
+        if error.args[0] not in {"no_permission", "unsupported"}:
+            raise
+        return Sampler.open(_SIGNAL_PERIOD_NS, 0, by_signals=True), True
+
+
+def _by_signals(found: Sampled) -> Sampled:
+    """What was sampled by signals, with what that means."""
+    samples = ordered_samples(found.sampler)
+    periods = {kind: samples["period"][samples["kind"] == kind] for kind in (CLOCK, FAULT)}
+    clock = periods[CLOCK]
+    found.period_ns = round(float(clock.mean())) if len(clock) else _SIGNAL_PERIOD_NS
+    found.page_faults = int(periods[FAULT].sum())
+    found.by_signals = True
+    found.notes.append(
+        f"{REFUSED}: the programs were sampled by SIGPROF, every {found.period_ns * 1e-6:.1f} ms "
+        "of CPU time; for more samples set kernel.perf_event_paranoid to at most 2, or permit "
+        "perf_event_open in the container"
+    )
+    sampled_s = float(clock.sum()) * 1e-9 * found.sampler.every()
+    if sampled_s < (1 - _MUCH_UNSAMPLED) * found.user_s:
+        found.notes.append(
+            f"{1 - sampled_s / found.user_s:.0%} of the CPU time was not sampled: {UNREACHED}"
+        )
+    found.limits.append("first touches are those of pages in memory at some times of the run")
+    return found
 
 
 def attached_period_ns(time_s: float) -> int:
@@ -145,7 +195,8 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
-    user_s = sum(count for _, count in programs) * period_ns * 1e-9
+    period_ns = sampler.period_ns()
+    user_s = sum(count for _, count in programs) * period_ns * 1e-9 / sampler.enabled_share()
     return Sampled(
         sampler,
         period_ns,

@@ -21,6 +21,8 @@ from nearfar.sampling.recorded import read_recorded
 from nearfar.sampling.run import (
     MIN_SAMPLES,
     PERIOD_NS,
+    REFUSED,
+    UNREACHED,
     Sampled,
     period_for,
     sample_process,
@@ -109,11 +111,22 @@ def _data(
         )
     )
     if data.samples < MIN_SAMPLES:
-        raise BadInputError(
-            f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
-            "give it more work, or more --time, or trace every access with --emulate",
-        )
+        raise _too_few(wanted, sampled)
     return data
+
+
+def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
+    used = f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time"
+    if sampled.by_signals and sampled.user_s * 1e9 > MIN_SAMPLES * sampled.period_ns:
+        return BadInputError(
+            f"{used}, and was not sampled: {REFUSED}, and {UNREACHED}",
+            "set kernel.perf_event_paranoid to at most 2, permit perf_event_open in the "
+            "container, or trace every access with --emulate",
+        )
+    return BadInputError(
+        f"{used}: too little to sample",
+        "give it more work, or more --time, or trace every access with --emulate",
+    )
 
 
 def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamples:
@@ -133,7 +146,7 @@ def _sampled(wanted: AdviceRequest) -> Sampled:
         return sample_process(wanted.pid, wanted.time_s)
     why_unlogged = ignores_preload(check_program(wanted.program[0]))
     found = _once(wanted, PERIOD_NS)
-    if period_for(found.user_s) < PERIOD_NS and found.ended:
+    if period_for(found.user_s) < PERIOD_NS and found.ended and not found.by_signals:
         found = _once(wanted, period_for(found.user_s)).with_times_of(found)
     if why_unlogged:
         found.notes.append(f"{why_unlogged}: its heap has no allocation sites")
