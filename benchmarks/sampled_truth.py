@@ -3,14 +3,20 @@
 Usage:
   sampled_truth.py predict PROGRAMS.json PREDICTIONS.json
   sampled_truth.py measure PROGRAMS.json PREDICTIONS.json PAIRS
+  sampled_truth.py hog PROFILE.toml
+  sampled_truth.py predict PROGRAMS.json PREDICTIONS.json PROFILE.toml
+  sampled_truth.py measure PROGRAMS.json PREDICTIONS.json PAIRS hog
 
 PROGRAMS.json has a command, a list of words, by name. Near memory is DRAM on transparent huge
-pages, far memory is DRAM on 4 KiB pages; all data of the program lie in one of them. ``predict``
-writes what ``nearfar advise`` says, which is committed before ``measure`` runs the programs in
-interleaved pairs and prints each ratio of CPU times (median, 95 % interval of the order statistics)
-next to it, and the same of CPU times in user mode alone: a hypervisor that takes free memory back
-in large blocks makes the first touch of a huge page up to 20 times slower, and its faults count as
-kernel time of the runs on huge pages.
+pages, far memory is DRAM on 4 KiB pages; all data of the program lie in one of them. In the setting
+``hog``, far memory is DRAM while a loop on another CPU copies 256 MiB back and forth: the first
+command measures it, and programs run on CPU 0 with and without the loop.
+
+``predict`` writes what ``nearfar advise`` says, which is committed before ``measure`` runs the
+programs in interleaved pairs and prints each ratio of CPU times (median, 95 % interval of the order
+statistics) next to it, and the same of CPU times in user mode alone: a hypervisor that takes free
+memory back in large blocks makes the first touch of a huge page up to 20 times slower, and its
+faults count as kernel time of the runs on huge pages.
 
 Needs root: huge pages are enabled for all memory meanwhile, and disabled for the far runs.
 """
@@ -26,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +42,9 @@ _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _PR_SET_THP_DISABLE = 41
 _FIGURES = ("slowdown_all_far", "slowdown_movable_far")
 _ADVISE = (str(Path(__file__).parent.parent / "nearfar"), "advise")
-_MEMORIES = ("--near", "dram,pages=thp", "--far", "dram,pages=4k")
+_PAGES = ("--near", "dram,pages=thp", "--far", "dram,pages=4k")
+_HOG = Path(__file__).parent / "advise" / "hog.c"
+_PROGRAM_CPU, _HOG_CPU = "0", "1"
 
 
 @contextmanager
@@ -50,12 +58,33 @@ def huge_pages() -> Iterator[None]:
         _THP.write_text(before)
 
 
-def predicted(command: Sequence[str]) -> dict[str, Any]:
+@contextmanager
+def hog() -> Iterator[None]:
+    """A steady load on memory, from another CPU."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/hog"
+        subprocess.run(["cc", "-O2", str(_HOG), "-o", program], check=True)
+        with subprocess.Popen(["taskset", "-c", _HOG_CPU, program]) as running:
+            try:
+                yield
+            finally:
+                running.kill()
+
+
+def measure_hogged(profile: Path) -> None:
+    """Write DRAM next to the hog as a device profile."""
+    probe = (_ADVISE[0], "probe", "--quick", "--threads", "1", "--cpus", _PROGRAM_CPU)
+    with tempfile.TemporaryDirectory() as folder, hog():
+        subprocess.run([*probe, "--out", f"{folder}/run"], check=True, stdout=subprocess.DEVNULL)
+        profile.write_text(Path(folder, "run", "profile.toml").read_text())
+
+
+def predicted(command: Sequence[str], memories: Sequence[str]) -> dict[str, Any]:
     """Slowdowns with their intervals, and what they stand on."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "advice.json"
         subprocess.run(
-            [*_ADVISE, *_MEMORIES, "--json", str(file), "--out", f"{folder}/run", "--", *command],
+            [*_ADVISE, *memories, "--json", str(file), "--out", f"{folder}/run", "--", *command],
             check=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -89,24 +118,38 @@ def small_pages() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
-def measured(command: Sequence[str], pairs: int) -> tuple[Estimate, Estimate, float]:
-    """CPU time on small pages over that on huge ones, the same in user mode, seconds."""
+def on_small_pages(command: Sequence[str]) -> CpuTime:
+    """A far run of the setting of pages."""
+    return cpu_time(command, small_pages)
+
+
+def next_to_hog(command: Sequence[str]) -> CpuTime:
+    """A far run of the setting of the hog."""
+    with hog():
+        return cpu_time(command, None)
+
+
+def measured(
+    command: Sequence[str], pairs: int, far_run: Callable[[Sequence[str]], CpuTime]
+) -> tuple[Estimate, Estimate, float]:
+    """CPU time far over near, the same in user mode, seconds near."""
     near: list[CpuTime] = []
     far: list[CpuTime] = []
     cpu_time(command, None)  # files are in the page cache
     for _ in range(pairs):
         for side in random.sample((near, far), 2):
-            side.append(cpu_time(command, small_pages if side is far else None))
+            side.append(far_run(command) if side is far else cpu_time(command, None))
     total = ratio_of_pairs([run.total for run in far], [run.total for run in near])
     user = ratio_of_pairs([run.user for run in far], [run.user for run in near])
     return total, user, median([run.total for run in near]).value
 
 
-def predict(programs: Path, file: Path) -> None:
+def predict(programs: Path, file: Path, hogged: str | None) -> None:
     """Write predictions of all programs."""
     commands = json.loads(programs.read_text())
-    with huge_pages():
-        found = {name: predicted(command) for name, command in commands.items()}
+    memories = _PAGES if hogged is None else ("--near", "dram", "--far", hogged)
+    with huge_pages() if hogged is None else nullcontext():
+        found = {name: predicted(command, memories) for name, command in commands.items()}
     file.write_text(json.dumps(found, indent=1) + "\n")
 
 
@@ -114,13 +157,15 @@ def _text(ratio: Estimate) -> str:
     return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
-def measure(programs: Path, file: Path, pairs: int) -> None:
+def measure(programs: Path, file: Path, pairs: int, *, hogged: bool) -> None:
     """Print measured ratios next to the predictions."""
     covered = close = 0
     commands, found = json.loads(programs.read_text()), json.loads(file.read_text())
-    with huge_pages():
+    pinned = ("taskset", "-c", _PROGRAM_CPU) if hogged else ()
+    far_run = next_to_hog if hogged else on_small_pages
+    with nullcontext() if hogged else huge_pages():
         for name, said in found.items():
-            ratio, user, near_s = measured(commands[name], pairs)
+            ratio, user, near_s = measured((*pinned, *commands[name]), pairs, far_run)
             slowdown, least, most = said["slowdown_all_far"]
             error = slowdown / ratio.value - 1
             covered += least <= ratio.value <= most
@@ -134,8 +179,16 @@ def measure(programs: Path, file: Path, pairs: int) -> None:
     print(f"{close} of {len(found)} within 15 %, {covered} inside; load {os.getloadavg()[0]:.1f}")
 
 
-if __name__ == "__main__":
-    if sys.argv[1] == "predict":
-        predict(Path(sys.argv[2]), Path(sys.argv[3]))
+def main(words: Sequence[str]) -> None:
+    """Run one command of the usage."""
+    verb, first, *rest = words
+    if verb == "hog":
+        measure_hogged(Path(first))
+    elif verb == "predict":
+        predict(Path(first), Path(rest[0]), rest[1] if len(rest) > 1 else None)
     else:
-        measure(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        measure(Path(first), Path(rest[0]), int(rest[1]), hogged=rest[2:] == ["hog"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

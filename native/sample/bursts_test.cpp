@@ -17,7 +17,8 @@ TEST_CASE("events are enabled at one reading in so many, not at equal distances"
   unsigned off = 0;
   for (unsigned i = 1; i <= readings; ++i) {
     const bool before = bursts.enabled();
-    CHECK(bursts.advance(i * step) == (bursts.enabled() != before));
+    const bool changes = bursts.advance(i * step);
+    CHECK(changes == (bursts.enabled() != before));
     enabled += bursts.enabled();
     if (!bursts.enabled()) {
       ++off;

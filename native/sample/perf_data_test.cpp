@@ -109,6 +109,25 @@ TEST_CASE("clock samples of a file have the address that the registers give") {
   CHECK(collector.programs.at(process).samples == 1);
 }
 
+TEST_CASE("a mapping of a later round than its sample is taken before it") {
+  const auto round_end =
+      record(static_cast<std::uint32_t>(perf::FileRecord::finished_round), 0, {});
+  Files files;
+  perf::FileParts parts;
+  parts.events = {{clock_event(true), {1}}};
+  parts.records.append(clock_sample(code_at + 1027, 200, PERF_RECORD_MISC_USER, true))
+      .append(round_end)
+      .append(code_mapping(files.code(), 100))
+      .append(round_end)
+      .append(clock_sample(code_at + 1030, 300, PERF_RECORD_MISC_USER, true))
+      .append(round_end);
+  Collector collector(CodeSource::recorded_process);
+  REQUIRE(collect_perf_data(files.perf_data(parts).c_str(), collector));
+  REQUIRE(collector.store.all().size() == 2);
+  for (const CodeLocation& place : collector.code.all())
+    CHECK(place.is_readable);
+}
+
 TEST_CASE("code of a recorded process is not read from a process that has its number now") {
   Files files;
   perf::FileParts parts;

@@ -16,11 +16,11 @@ TEST_CASE("records are given by time, no sooner than the next round has ended") 
   std::vector<std::uint64_t> given;
   const auto take = [&](const Timed& one) { given.push_back(one.time_ns); };
   RecordWindow<Timed> window;
-  for (const std::uint64_t time : {5, 3, 9})
+  for (const std::uint64_t time : {5u, 3u, 9u})
     window.add({time}, take);
   window.end_round(take);
   CHECK(given.empty()); // the next round may have a record of time 4
-  for (const std::uint64_t time : {12, 4, 10})
+  for (const std::uint64_t time : {12u, 4u, 10u})
     window.add({time}, take);
   window.end_round(take);
   CHECK(given == std::vector<std::uint64_t>{3, 4, 5, 9});
