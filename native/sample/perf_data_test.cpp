@@ -111,7 +111,7 @@ TEST_CASE("clock samples of a file have the address that the registers give") {
 
 TEST_CASE("a mapping of a later round than its sample is taken before it") {
   const auto round_end =
-      record(static_cast<std::uint32_t>(perf::FileRecord::finished_round), 0, {});
+      perf::record(static_cast<std::uint32_t>(perf::FileRecord::finished_round), 0, {});
   Files files;
   perf::FileParts parts;
   parts.events = {{clock_event(true), {1}}};
