@@ -327,6 +327,7 @@ def chase_ns(device: Device, region_bytes: int) -> float:
             "window",
             10,
             True,
+            1,
             2**63,
         )
         return out["end_ps"], out["requests"]

@@ -128,6 +128,17 @@ def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearf
     assert asleep["controller"]["power_down_after_ns"] == 0
 
 
+def test_threads_do_not_change_a_result(run_nearfar: RunNearfar) -> None:
+    common = (*STREAM, "--far", "hbm2-2000", "--engine", "exact", "--core", "trace-time")
+    one, two = (
+        simulated(run_nearfar, *common, "--write-share", "0.3", "--threads", threads)
+        for threads in ("1", "2")
+    )
+    assert len({bank["channel"] for bank in one["tiers"]["far"]["banks"] if bank["reads"]}) == 8
+    del one["requests_per_s"], two["requests_per_s"]
+    assert one == two
+
+
 def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) -> None:
     common = (*STREAM, "--near", "ddr4-3200", "--far", "pcm-lee")
     times = {
@@ -256,6 +267,7 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         ((*STREAM, "--self-refresh-after", "5"), "no tXS is known of"),
         ((*STREAM, "--page-policy", "timeout"), "the exact engine"),
         ((*STREAM, "--write-policy", "blocking"), "the exact engine"),
+        ((*STREAM, "--threads", "2"), "2 threads: channels depend on each other"),
         ((*STREAM, "--write-drain", "32"), "--write-drain 32"),
         ((*STREAM, "--write-drain", "16:32:1"), "write drain: from 16 to 32"),
         ((*STREAM, "--write-drain", "-1:-2:1"), "--write-drain -1:-2:1"),
@@ -278,6 +290,7 @@ VALUES = {
     "--engine": "exact",
     "--core": "blocking",
     "--window": "4",
+    "--threads": "2",
     "--page-policy": "closed",
     "--scheduler": "fcfs",
     "--row-hit-cap": "4",
@@ -295,7 +308,7 @@ VALUES = {
     "--out": "here",
 }
 #: Sources, and the flags that have no effect with them.
-STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
+STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window", "--threads")
 IGNORED = {
     ("a.trace",): ("--requests", "--size", "--write-share", "--cpu-time-s", "--seed"),
     ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s"),

@@ -1,5 +1,4 @@
-// Pieces of work that know nothing of each other, done by as many threads as there are processors
-// for this process.
+// Pieces of work that know nothing of each other, done by several threads.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +9,27 @@
 
 namespace nearfar {
 
-/// Calls `work(i)` once for each i below `count`, from several threads at once; returns when all
-/// are done. `work` must not throw.
-template <class Work>
-void share_out(std::size_t count, const Work& work) {
+/// Calls `first()` once in the calling thread and `work(i)` once for each i below `count`, with at
+/// most `threads` threads at once; returns when all are done. Neither may throw.
+template <class First, class Work>
+void share_out_after(const First& first, std::size_t count, std::size_t threads, const Work& work) {
   std::atomic<std::size_t> next{0};
   const auto run = [&] {
     for (std::size_t i = next++; i < count; i = next++)
       work(i);
   };
-  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count);
   std::vector<std::jthread> others; // joined when it goes out of scope
-  for (std::size_t i = 1; i < threads; ++i)
+  for (std::size_t i = 1; i < std::min(threads, count + 1); ++i)
     others.emplace_back(run);
+  first();
   run();
+}
+
+/// The same without `first`, by as many threads as there are CPUs for this process.
+template <class Work>
+void share_out(std::size_t count, const Work& work) {
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count);
+  share_out_after([] {}, count, threads, work);
 }
 
 } // namespace nearfar

@@ -163,7 +163,7 @@ private:
 
 nb::dict simulate_source(RequestSource& source, const Device& near, const Device& far,
                          const Controller& controller, const Plan& plan, const char* engine,
-                         const char* issue, unsigned window, bool posted_writes,
+                         const char* issue, unsigned window, bool posted_writes, unsigned threads,
                          std::uint64_t max_requests) {
   Setup setup;
   setup.near = near;
@@ -172,6 +172,7 @@ nb::dict simulate_source(RequestSource& source, const Device& near, const Device
   setup.engine = by_name<Engine>(engine, engines);
   setup.near_controller = setup.far_controller = controller;
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
+  setup.threads = threads;
   setup.max_requests = max_requests;
   Interruptible stopping(source);
   return outcome_dict(run_unlocked([&] { return simulate(stopping, setup); }));
@@ -324,7 +325,8 @@ void register_sim(nb::module_& module) {
       .def("finish", &finish);
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
              nb::arg("controller"), nb::arg("plan"), nb::arg("engine"), nb::arg("issue"),
-             nb::arg("window"), nb::arg("posted_writes"), nb::arg("max_requests"));
+             nb::arg("window"), nb::arg("posted_writes"), nb::arg("threads"),
+             nb::arg("max_requests"));
 }
 
 } // namespace nearfar::bind

@@ -361,6 +361,77 @@ TEST_CASE("in trace time requests set out when the trace says, whatever the memo
   }
 }
 
+TEST_CASE("in trace time the result is that of one thread, whatever the number of threads") {
+  Figures figures = ddr4_figures();
+  figures.emplace_back("channels", 4);
+  const Device bare = made("channels", MemoryKind::commands, figures);
+  figures.emplace_back("link_latency", 70);
+  figures.emplace_back("link_bandwidth", 8e9);
+  figures.emplace_back("link_queue_depth", 16);
+  const Device linked = made("linked", MemoryKind::commands, figures);
+  for (const Device& far : {bare, linked})
+    for (const Rule rule : {Rule::fixed, Rule::interleave, Rule::hot_pages})
+      for (const Time gap : {Time{500}, Time{20'000}}) { // beyond and below what they can do
+        Setup setup = all_far(bare, Engine::exact);
+        setup.far = far;
+        setup.core.issue = Issue::trace_time;
+        setup.plan.rule = rule;
+        setup.plan.near_bytes = mib;
+        const Synthetic what{Pattern::random, 150'000, 4 * mib, 0.3, gap, 5};
+        const Outcome one = run(setup, what);
+        setup.threads = 3;
+        const Outcome three = run(setup, what);
+        CAPTURE(far.name);
+        CAPTURE(static_cast<int>(rule));
+        CAPTURE(gap);
+        CHECK(one.requests == 150'000);
+        CHECK(one.end == three.end);
+        for (unsigned near = 0; near < 2; ++near) {
+          const TierOutcome& a = one.tiers[near];
+          const TierOutcome& b = three.tiers[near];
+          CHECK(a.reads + a.writes == b.reads + b.writes);
+          CHECK(a.read_time == b.read_time);
+          CHECK(a.read_ns.percentile(0.99) == b.read_ns.percentile(0.99));
+          CHECK(a.ended.counts() == b.ended.counts());
+          CHECK(a.spent.total() == b.spent.total());
+          CHECK(a.worn.max_line == b.worn.max_line);
+          CHECK(a.work.row_hits == b.work.row_hits);
+          CHECK(a.banks.size() == b.banks.size());
+          CHECK(a.work.reads + a.work.writes >= a.reads + a.writes);
+        }
+        CHECK(one.tiers[0].reads + one.tiers[0].writes + one.tiers[1].reads + one.tiers[1].writes ==
+              150'000);
+      }
+}
+
+TEST_CASE("in trace time, channels of the exact engine break no rule") {
+  Figures figures = ddr4_figures();
+  figures.emplace_back("channels", 4);
+  Setup setup = all_far(made("channels", MemoryKind::commands, figures), Engine::exact);
+  setup.core.issue = Issue::trace_time;
+  setup.threads = 2;
+  std::vector<Command> commands;
+  setup.commands[0] = &commands;
+  const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.4, 1000, 7});
+  CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 20'000);
+  CHECK(std::any_of(commands.begin(), commands.end(),
+                    [](const Command& c) { return c.channel == 3; }));
+  const std::vector<Violation> found = check_timing(setup.far, commands);
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
+}
+
+TEST_CASE("threads are refused where channels depend on each other") {
+  for (const Engine engine : {Engine::fast, Engine::exact})
+    for (const Issue issue : {Issue::window, Issue::trace_time}) {
+      Setup setup = all_far(ddr4(), engine);
+      setup.core.issue = issue;
+      setup.threads = 2;
+      SyntheticSource source({Pattern::random, 1, mib, 0, 0, 1});
+      const bool independent = engine == Engine::exact && issue == Issue::trace_time;
+      CHECK(static_cast<bool>(simulate(source, setup)) == independent);
+    }
+}
+
 TEST_CASE("both engines agree in trace time") {
   for (const Device& device : {ddr4(), pcm()})
     for (const double writes : {0.0, 0.3})

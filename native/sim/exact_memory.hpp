@@ -14,21 +14,34 @@
 
 namespace nearfar::sim {
 
-/// The channels of one memory, or a queue whose accesses are timed when they arrive.
+/// Channels of a memory: [first, end).
+struct ChannelRange {
+  std::uint32_t first;
+  std::uint32_t end;
+};
+
+/// All or some channels of one memory, or a queue whose accesses are timed when they arrive.
 class ExactMemory {
 public:
   static constexpr bool in_order = false;
 
   static Result<ExactMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands) {
-    ExactMemory memory(device, controller);
+    return create(device, controller, commands,
+                  {0, static_cast<std::uint32_t>(device.shape.channels)});
+  }
+
+  /// Lines of other channels must not be given to it.
+  static Result<ExactMemory> create(const Device& device, const Controller& controller,
+                                    std::vector<Command>* commands, ChannelRange range) {
+    ExactMemory memory(device, controller, range.first);
     if (device.kind == MemoryKind::queued) {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
       if (!queued) return queued.error();
       memory.queued_.emplace(std::move(*queued));
       return memory;
     }
-    for (std::uint32_t i = 0; i < device.shape.channels; ++i)
+    for (std::uint32_t i = range.first; i < range.end; ++i)
       memory.channels_.emplace_back(device, controller, i).record(commands);
     return memory;
   }
@@ -36,14 +49,14 @@ public:
   std::optional<Time> serve(std::uint64_t id, Time at, std::uint64_t line, bool write) {
     if (queued_) return queued_->serve(at, line, write);
     const Place place = decoder_.place(line);
-    channels_[place.channel].demand(id, at, place, write);
+    channels_[place.channel - first_channel_].demand(id, at, place, write);
     return std::nullopt;
   }
 
   std::optional<Time> post(Time at, std::uint64_t line) {
     if (queued_) return queued_->accept(at, line);
     const Place place = decoder_.place(line);
-    ExactChannel& channel = channels_[place.channel];
+    ExactChannel& channel = channels_[place.channel - first_channel_];
     if (!channel.has_room()) {
       waited_ = channel.next();
       return std::nullopt;
@@ -54,7 +67,7 @@ public:
 
   /// Whether post() takes a write without a step before it.
   bool has_room(std::uint64_t line) const {
-    return queued_ || channels_[decoder_.place(line).channel].has_room();
+    return queued_ || channels_[decoder_.place(line).channel - first_channel_].has_room();
   }
 
   void read_for_migration(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
@@ -94,10 +107,11 @@ public:
   }
 
 private:
-  ExactMemory(const Device& device, const Controller& controller)
-      : decoder_(device.shape, controller.mapping) {}
+  ExactMemory(const Device& device, const Controller& controller, std::uint32_t first_channel)
+      : decoder_(device.shape, controller.mapping), first_channel_(first_channel) {}
 
   Decoder decoder_;
+  std::uint32_t first_channel_;
   std::vector<ExactChannel> channels_;
   std::optional<QueuedMemory> queued_;
   ExactChannel* first_ = nullptr; ///< of the next event

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/engine.hpp"
+#include "sim/feed.hpp"
 #include "sim/in_flight.hpp"
 #include "sim/link.hpp"
 #include "sim/run_statistics.hpp"
@@ -34,22 +35,35 @@ public:
         accesses_(window_of(setup.core), max_prefetched) {}
 
   Result<Outcome> run(RequestSource& source) {
-    std::array<Request, batch> requests;
-    std::uint64_t left = setup_.max_requests;
-    while (left > 0) {
-      const std::size_t wanted = std::min<std::uint64_t>(batch, left);
-      Result<std::size_t> got = source.fill(std::span(requests).first(wanted));
-      if (!got) return got.error();
-      if (*got == 0) break;
-      left -= *got;
-      statistics_.add_requests(*got);
-      take(std::span<const Request>(requests).first(*got));
-    }
+    Result<std::uint64_t> fed = feed(source, placer_, setup_.max_requests, *this);
+    if (!fed) return fed.error();
+    statistics_.add_requests(*fed);
     return finish(source.tail());
   }
 
+  Time now() const { return now_; }
+  void stall(Time time) {
+    statistics_.stalled(time);
+    now_ += time;
+  }
+  void move(const Spot& spot) {
+    if (spot.write)
+      post(spot);
+    else
+      tiers_[spot.near].read_for_migration(now_, spot.line);
+  }
+  void expect_write(const Spot& spot) { statistics_.prefetch_wear(spot.near, spot.line); }
+  void issue(const Request& request, const Spot& spot) {
+    accesses_.next_request();
+    now_ += request.gap;
+    statistics_.request(spot.near, request.write, request.gap);
+    if (spot.write && setup_.core.posted_writes)
+      post(spot);
+    else
+      dispatch(request, spot);
+  }
+
 private:
-  static constexpr std::size_t batch = 256;
   static constexpr std::uint64_t max_prefetched = 256;
 
   /// A time, and the id of the access that is sent then.
@@ -59,48 +73,6 @@ private:
     return core.issue == Issue::blocking ? 1
            : core.issue == Issue::window ? core.window
                                          : max_window;
-  }
-
-  /// Static plans in three passes, each of which prefetches what the next one requires.
-  void take(std::span<const Request> requests) {
-    if (!placer_.is_static()) {
-      for (const Request& request : requests)
-        take_moving(request);
-      return;
-    }
-    std::array<Spot, batch> spots;
-    for (const Request& request : requests)
-      placer_.prefetch(request);
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      spots[i] = placer_.place_fixed(requests[i]);
-      if (spots[i].write) statistics_.prefetch_wear(spots[i].near, spots[i].line);
-    }
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      issue(requests[i], spots[i]);
-  }
-
-  void take_moving(const Request& request) {
-    moved_.clear();
-    Time stall = 0;
-    const Spot spot = placer_.place(request, now_, moved_, stall);
-    statistics_.stalled(stall);
-    now_ += stall;
-    for (const Spot& other : moved_)
-      if (other.write)
-        post(other);
-      else
-        tiers_[other.near].read_for_migration(now_, other.line);
-    issue(request, spot);
-  }
-
-  void issue(const Request& request, const Spot& spot) {
-    accesses_.next_request();
-    now_ += request.gap;
-    statistics_.request(spot.near, request.write, request.gap);
-    if (spot.write && setup_.core.posted_writes)
-      post(spot);
-    else
-      dispatch(request, spot);
   }
 
   void dispatch(const Request& request, const Spot& spot) {
@@ -237,7 +209,6 @@ private:
   std::array<Memory, 2> tiers_; ///< far, near
   Placer placer_;
   std::array<LinkState, 2> links_;
-  std::vector<Spot> moved_;
   InFlight accesses_;
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   RunStatistics statistics_;

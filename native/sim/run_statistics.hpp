@@ -26,21 +26,18 @@ public:
   void prefetch_wear(bool near, std::uint64_t line) { wear_[near].prefetch(line); }
   void written(bool near, std::uint64_t line) { wear_[near].write(line); }
 
-  void read_ended(bool near, Time latency) {
-    TierOutcome& tier = outcome_.tiers[near];
-    tier.read_time += latency;
-    tier.read_ns.record(latency / 1000);
-  }
+  void read_ended(bool near, Time latency) { outcome_.tiers[near].read_ended(latency); }
   /// An access or a posted write ends at `at`.
-  void ended(bool near, Time at) {
-    outcome_.tiers[near].ended.add(at - (at > 0)); // an interval includes its end: that of the run
-    last_ = std::max(last_, at);
+  void ended(bool near, Time at) { outcome_.tiers[near].access_ended(at); }
+  /// What another thread counted.
+  void add(bool near, const AccessTimes& times) {
+    static_cast<AccessTimes&>(outcome_.tiers[near]) += times;
   }
 
   /// The program ends at `now`, after `tail` without requests. Returns when the run ends.
   Time finish(Time now, Time tail, std::uint64_t moved_pages) {
     outcome_.compute += tail;
-    outcome_.end = std::max(now, last_);
+    outcome_.end = std::max({now, outcome_.tiers[0].last, outcome_.tiers[1].last});
     outcome_.moved_pages = moved_pages;
     return outcome_.end;
   }
@@ -56,7 +53,6 @@ public:
 private:
   Outcome outcome_;
   std::array<Wear, 2> wear_; ///< far, near
-  Time last_ = 0;
 };
 
 } // namespace nearfar::sim

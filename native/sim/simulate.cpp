@@ -25,6 +25,17 @@ Status check_fast(const Device& device, const Controller& controller, const Core
       .try_next("choose the exact engine");
 }
 
+/// Several threads require channels that are independent of each other.
+Status check_threads(const Setup& setup) {
+  const bool independent = setup.engine == Engine::exact && setup.core.issue == Issue::trace_time;
+  if (setup.threads <= 1 || independent) return Done{};
+  return Error::make(Errc::bad_input,
+                     "%u threads: channels depend on each other if a core waits for its accesses, "
+                     "and the fast engine has one thread",
+                     setup.threads)
+      .try_next("choose one thread, or the exact engine and the core trace-time");
+}
+
 } // namespace
 
 Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
@@ -32,6 +43,7 @@ Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
     return Error::make(Errc::bad_input, "a window of %u accesses in flight is not modelled",
                        setup.core.window)
         .try_next("give 1 to %u", max_window);
+  if (Status checked = check_threads(setup); !checked) return checked.error();
   const std::pair<const Device&, const Controller&> memories[] = {
       {setup.near, setup.near_controller}, {setup.far, setup.far_controller}};
   for (const auto& [device, controller] : memories) {
@@ -40,7 +52,9 @@ Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
     if (Status checked = check_fast(device, controller, setup.core); !checked)
       return checked.error();
   }
-  return setup.engine == Engine::fast ? run_fast(source, setup) : run_exact(source, setup);
+  if (setup.engine == Engine::fast) return run_fast(source, setup);
+  return setup.core.issue == Issue::trace_time ? run_lanes(source, setup)
+                                               : run_exact(source, setup);
 }
 
 } // namespace nearfar::sim

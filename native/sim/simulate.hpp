@@ -7,15 +7,16 @@
 //                core waits only while the memory has no room for them.
 // Engines        fast: each request is timed once (FastBanks). exact: commands (ExactChannel).
 //                Memories of which no commands are known (QueuedMemory) are the same in both.
+// Threads        in trace time, the exact engine can simulate channels in several threads (lane.hpp);
+//                the result does not depend on their number.
 // Thread safety  one simulation a thread.
 #pragma once
 
-#include "base/histogram.hpp"
+#include "sim/access_times.hpp"
 #include "sim/bank_work.hpp"
 #include "sim/command.hpp"
 #include "sim/controller.hpp"
 #include "sim/placement.hpp"
-#include "sim/timeline.hpp"
 #include "sim/wear.hpp"
 
 namespace nearfar::sim {
@@ -39,20 +40,18 @@ struct Setup {
   Plan plan;
   Core core;
   Engine engine = Engine::fast;
+  unsigned threads = 1;                                   ///< more than 1: exact, in trace time
   std::uint64_t max_requests = ~std::uint64_t{0};         ///< a sample: the first so many
   std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact: far, near; all of them
 };
 
-struct TierOutcome {
+struct TierOutcome : AccessTimes {
   Work work;
   Spent spent;
   Worn worn;
   std::vector<BankWork> banks; ///< exact engine, a memory of commands; all requests
   std::uint64_t reads = 0;     ///< of the program; what rules move is in `work` alone
   std::uint64_t writes = 0;
-  Time read_time = 0; ///< summed latencies of reads
-  Histogram read_ns;  ///< latencies of reads
-  Timeline ended;     ///< accesses of the program, when they ended
 };
 
 struct Outcome {
@@ -65,7 +64,7 @@ struct Outcome {
 };
 
 /// Runs all requests of `source`.
-/// Errors: bad_input (a window out of range), those of the source, the placement and the devices.
+/// Errors: bad_input (a window out of range, threads without independent channels), those of the source, the placement and the devices.
 Result<Outcome> simulate(RequestSource& source, const Setup& setup);
 
 } // namespace nearfar::sim

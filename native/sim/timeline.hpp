@@ -22,6 +22,13 @@ public:
     ++counts_[at >> shift_];
   }
 
+  void add(const Timeline& other) {
+    while (shift_ < other.shift_)
+      join_pairs();
+    for (std::size_t i = 0; i < max_intervals; ++i)
+      counts_[i >> (shift_ - other.shift_)] += other.counts_[i];
+  }
+
   Time interval() const { return Time{1} << shift_; }
   /// Accesses in interval i, from i * interval() on.
   const std::array<std::uint64_t, max_intervals>& counts() const { return counts_; }

@@ -30,3 +30,19 @@ TEST_CASE("later accesses lengthen the intervals, and none is lost") {
   timeline.add(~Time{0} >> 1);
   CHECK(std::accumulate(counts.begin(), counts.end(), 0u) == 1001);
 }
+
+TEST_CASE("the sum of two timelines is the timeline of all accesses") {
+  Timeline all, early, late;
+  const Time first = all.interval();
+  for (Time i = 0; i < 2000; ++i) {
+    all.add(i * first / 2);
+    (i < 300 ? early : late).add(i * first / 2);
+  }
+  Timeline sum = early;
+  sum.add(late);
+  late.add(early);
+  for (const Timeline& added : {sum, late}) {
+    CHECK(added.interval() == all.interval());
+    CHECK(added.counts() == all.counts());
+  }
+}

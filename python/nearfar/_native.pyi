@@ -973,6 +973,7 @@ def simulate(
     issue: str,
     window: int,
     posted_writes: bool,
+    threads: int,
     max_requests: int,
 ) -> SimOutcome: ...
 

@@ -28,9 +28,9 @@ public:
   void forget() { recent_count_ = 0; }
 
   /// Which recent missed load produced the address: 1 the last, 0 none. Updates the history of the
-  /// instruction.
-  std::uint8_t find(std::uint64_t address, std::uint64_t code, bool store) {
-    const bool indexed = is_indexed(address, code, store);
+  /// instruction. `value`: what was loaded, value_at(address).
+  std::uint8_t find(std::uint64_t address, std::uint64_t code, bool store, std::uint64_t value) {
+    const bool indexed = is_indexed(address, code, store, value);
     const unsigned known = recent_count_ < recent_lines ? recent_count_ : recent_lines;
     const unsigned candidates = near(address) | near(address - reach);
     for (unsigned back = 1; back <= known && candidates != 0; ++back) {
@@ -57,6 +57,15 @@ public:
     }
     for (unsigned i = 0; i < recent.count; ++i)
       near(recent.words[i]) |= static_cast<std::uint8_t>(1u << number);
+  }
+
+  /// Eight bytes. Those beyond the line count as zero, since the next line may not be mapped.
+  static std::uint64_t value_at(std::uint64_t address) {
+    const std::uint64_t last_word = address | 56; // of the line, where the address is in it
+    const std::uint64_t at = (address & 63) > 56 ? (last_word & ~std::uint64_t{7}) : address;
+    std::uint64_t value;
+    __builtin_memcpy(&value, reinterpret_cast<const void*>(at), sizeof value);
+    return value >> 8 * (address - at);
   }
 
 private:
@@ -86,7 +95,7 @@ private:
 
   /// Whether the address is base + value * 2^n with the base of the previous time, and the
   /// instruction does not advance by a constant stride.
-  bool is_indexed(std::uint64_t address, std::uint64_t code, bool store) {
+  bool is_indexed(std::uint64_t address, std::uint64_t code, bool store, std::uint64_t value) {
     History& history = histories_[(code ^ code >> 6) % history_count];
     const std::uint64_t stride = address - history.address;
     const bool indexed = history.code == code && matches(history, address) &&
@@ -95,7 +104,7 @@ private:
     history.code = code;
     history.address = address;
     history.stride = stride;
-    history.value = value_at(address);
+    history.value = value;
     if (!store) last_value_ = history.value;
     return indexed;
   }
@@ -119,15 +128,6 @@ private:
     for (unsigned i = 0; i < 4; ++i)
       history.bases[i] = address - (values[i] << history.shift);
     return false;
-  }
-
-  /// Eight bytes. Those beyond the line count as zero, since the next line may not be mapped.
-  static std::uint64_t value_at(std::uint64_t address) {
-    const std::uint64_t last_word = address | 56; // of the line, where the address is in it
-    const std::uint64_t at = (address & 63) > 56 ? (last_word & ~std::uint64_t{7}) : address;
-    std::uint64_t value;
-    __builtin_memcpy(&value, reinterpret_cast<const void*>(at), sizeof value);
-    return value >> 8 * (address - at);
   }
 
   unsigned recent_count_;

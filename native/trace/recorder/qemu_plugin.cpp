@@ -290,6 +290,7 @@ void on_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t
              std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f, std::uint64_t,
              std::uint64_t) {
   calling_recorder = recorders[vcpu];
+  calling_recorder->report_misses(); // before the call unmaps memory
   calling_recorder->publish_counts();
   call_arguments[0] = a;
   call_arguments[1] = b;
@@ -339,6 +340,7 @@ void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64
 }
 
 void start_multithreading() {
+  first_recorder.defer_misses(false);
   first_recorder.events().set_alone(false);
   first_recorder.own_counts = single->counts;
   first_recorder.counts = &first_recorder.own_counts;
@@ -368,14 +370,20 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   recorder.counts = multithreaded ? &recorder.own_counts : &single->counts;
   recorder.events().set_alone(before == 0 && this_process == 0);
   recorder.take_slot(calling_recorder != nullptr ? calling_recorder->slot->process : this_process);
+  recorder.defer_misses(!multithreaded);
 }
 
-void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { recorders[vcpu]->publish_counts(); }
+void end_recorder(ThreadRecorder& recorder) {
+  recorder.report_misses();
+  recorder.publish_counts();
+}
+
+void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { end_recorder(*recorders[vcpu]); }
 
 void on_end(qemu_plugin_id_t, void*) {
   shared->recorded_cpu_ns.fetch_add(process_cpu_ns());
   for (ThreadRecorder* recorder : recorders)
-    if (recorder != nullptr) recorder->publish_counts();
+    if (recorder != nullptr) end_recorder(*recorder);
 }
 
 /// Parent and child both fill the ring.

@@ -19,6 +19,16 @@ struct ThreadCounts {
   std::uint64_t floating;    ///< instructions that compute with floating point
 };
 
+/// An access that missed the first level.
+struct Miss {
+  std::uint64_t address;
+  std::uint64_t code;
+  std::uint64_t value; ///< at the address, after a load
+  std::uint64_t instructions;
+  CacheTag victim;
+  bool store;
+};
+
 /// Zeroed memory, on which open() and take_slot() are called.
 class ThreadRecorder {
 public:
@@ -45,12 +55,25 @@ public:
   ThreadCounts own_counts;    ///< what `counts` points to if several threads run
   bool counts_accesses;       ///< in place of instructions, whose number is unknown
 
+  /// Reports misses several at a time: between two misses are then so few instructions that the CPU
+  /// has the lines of several in flight, as without a recorder. Only for a thread whose memory no
+  /// other thread unmaps: the lines are read when they are reported.
+  void defer_misses(bool defer) {
+    report_misses();
+    deferring_ = defer;
+  }
+  /// Call before memory can be unmapped, and before the thread ends.
+  void report_misses() {
+    for (unsigned i = 0; i < deferred_count_; ++i)
+      report(deferred_[i]);
+    deferred_count_ = 0;
+  }
+
   /// Copies the counts into the slot, where the collector reads them.
   void publish_counts() {
     for (unsigned i = 0; i < 2; ++i)
       slot->accesses[i] = counts->accesses[i] - origin_.accesses[i] + counted_[i];
-    slot->instructions = counts_accesses ? slot->accesses[0] + slot->accesses[1]
-                                         : counts->instructions - origin_.instructions;
+    slot->instructions = instructions();
     slot->floating = counts->floating - origin_.floating;
   }
   /// An access that `counts` does not include.
@@ -92,6 +115,7 @@ public:
   /// A block was allocated or resized; `reported` has the sites that are known to the collector.
   void record_allocation(const Allocation& allocation, const CodeRanges& code,
                          ReportedSites& reported) {
+    report_misses();
     publish_counts();
     if (allocation.before != 0) {
       emit_wide(ring::EventKind::reallocate, allocation.address, allocation.bytes,
@@ -105,20 +129,28 @@ public:
     emit_wide(ring::EventKind::allocate, allocation.address, allocation.bytes, chain.key);
   }
   void record_free(std::uint64_t address) {
+    report_misses();
     publish_counts();
     emit(ring::EventKind::free, address, 0);
   }
 
   /// An event at this point of the thread, other than an access.
   void emit(ring::EventKind kind, std::uint64_t a, std::uint64_t b) {
+    report_misses();
     events_.emit(kind, a, b, slot->instructions);
   }
   void emit_wide(ring::EventKind kind, std::uint64_t a, std::uint64_t b, std::uint64_t fourth) {
+    report_misses();
     events_.emit_wide(kind, 0, a, b, slot->instructions, fourth);
   }
-  EventEncoder& events() { return events_; }
+  EventEncoder& events() {
+    report_misses();
+    return events_;
+  }
 
 private:
+  static constexpr unsigned max_deferred = 32;
+
   /// Not inlined: the callers are the fast path.
   [[gnu::noinline]] void access_slowly(std::uint64_t address, std::uint64_t bytes, bool store,
                                        std::uint64_t code) {
@@ -147,12 +179,26 @@ private:
   [[gnu::noinline]] void miss(std::uint64_t address, bool store, std::uint64_t code,
                               CacheTag victim) {
     ++slot->l1_misses;
+    const Miss missed{address,        code,   DependenceDetector::value_at(address),
+                      instructions(), victim, store};
+    if (!deferring_) return report(missed);
+    deferred_[deferred_count_++] = missed;
+    if (deferred_count_ == max_deferred) report_misses();
+  }
+
+  std::uint64_t instructions() const {
+    return counts_accesses ? counts->accesses[0] + counts->accesses[1] - origin_.accesses[0] -
+                                 origin_.accesses[1] + counted_[0] + counted_[1]
+                           : counts->instructions - origin_.instructions;
+  }
+
+  void report(const Miss& miss) {
     publish_counts();
-    const std::uint8_t parent = dependences_.find(address, code, store);
-    events_.emit_wide(store ? ring::EventKind::store : ring::EventKind::load, parent, address, code,
-                      slot->instructions,
-                      L1Filter::is_dirty(victim) ? L1Filter::line_of(victim) : 0);
-    if (!store) dependences_.add_line(address >> ring::line_shift);
+    const std::uint8_t parent = dependences_.find(miss.address, miss.code, miss.store, miss.value);
+    events_.emit_wide(miss.store ? ring::EventKind::store : ring::EventKind::load, parent,
+                      miss.address, miss.code, miss.instructions,
+                      L1Filter::is_dirty(miss.victim) ? L1Filter::line_of(miss.victim) : 0);
+    if (!miss.store) dependences_.add_line(miss.address >> ring::line_shift);
   }
 
   [[gnu::noinline]] void extend_stack(std::uint64_t address) {
@@ -162,6 +208,9 @@ private:
 
   L1Filter l1_;
   EventEncoder events_;
+  bool deferring_;
+  unsigned deferred_count_;
+  Miss deferred_[max_deferred]; ///< not reported yet
   std::uint64_t counted_[2];
   ThreadCounts origin_;     ///< `counts` when the thread began
   std::uint64_t combining_; ///< the line of the last non-temporal store

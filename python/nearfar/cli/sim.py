@@ -66,6 +66,15 @@ Window = Annotated[
         help="Accesses in flight (default: the profile's read_parallelism, else 10).",
     ),
 ]
+Threads = Annotated[
+    int | None,
+    flags.count(
+        "--threads",
+        most=ranges.MAX_THREADS,
+        help="Threads that simulate channels, with --engine exact and --core trace-time "
+        "(default: 1).",
+    ),
+]
 Pages = Annotated[
     PagePolicy | None,
     typer.Option("--page-policy", help="Open rows (default: open; closed with --counts)."),
@@ -156,7 +165,7 @@ Out = Annotated[
 _PANELS = {
     "Source: one of these, or a trace": "counts pattern curve experiment",
     "Memories, and what lies where": "near far placement place near_size",
-    "Engine and core": "engine core window write_policy instruction_ns",
+    "Engine and core": "engine core window threads write_policy instruction_ns",
     "Memory controller": "page_policy scheduler row_hit_cap write_drain mapping "
     "power_down_after self_refresh_after",
     "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
@@ -180,6 +189,7 @@ def sim(
     engine: Engine = "fast",
     core: Core = "window",
     window: Window = None,
+    threads: Threads = None,
     page_policy: Pages = None,
     scheduler: Schedule = "fr-fcfs",
     row_hit_cap: RowHitCap = None,

@@ -50,6 +50,7 @@ class Options:
     write_policy: WritePolicy = "posted"
     core: CoreModel = "window"
     window: int = WINDOW
+    threads: int = 1
     max_requests: int = ALL
 
 
@@ -80,6 +81,7 @@ def run(
         options.core.replace("-", "_"),
         options.window,
         options.write_policy == "posted",
+        options.threads,
         options.max_requests,
     )
     return outcome, outcome["requests"] / (time.perf_counter() - began)

@@ -23,6 +23,7 @@ _STREAM = (
         "engine",
         "core",
         "window",
+        "threads",
         "write_policy",
     }
     | CONTROLLER

@@ -59,6 +59,7 @@ class SimRequest:
     engine: EngineChoice = "fast"
     core: CoreModel = "window"
     window: int | None = None
+    threads: int | None = None
     page_policy: PagePolicy | None = None
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = None
@@ -238,6 +239,7 @@ def _stream(request: SimRequest) -> Simulation:
         write_policy=request.write_policy or "posted",
         core=request.core,
         window=request.window or measured or running.WINDOW,
+        threads=request.threads or 1,
     )
     made: list[SimSource] = []
 

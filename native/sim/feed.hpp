@@ -1,0 +1,82 @@
+// Requests of a source, each with its place in one of both memories.
+//
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <vector>
+
+#include "sim/placement.hpp"
+
+namespace nearfar::sim {
+
+/// What takes placed requests.
+///
+/// now           the time of the core, for rules that depend on it
+/// stall         the kernel takes the core for this time
+/// move          a line that a rule moves, read or written
+/// expect_write  issue() will soon be called with this write
+/// issue         a request of the program
+template <class T>
+concept PlacedSink = requires(T sink, const Request& request, const Spot& spot, Time time) {
+  { sink.now() } -> std::same_as<Time>;
+  { sink.stall(time) } -> std::same_as<void>;
+  { sink.move(spot) } -> std::same_as<void>;
+  { sink.expect_write(spot) } -> std::same_as<void>;
+  { sink.issue(request, spot) } -> std::same_as<void>;
+};
+
+inline constexpr std::size_t feed_batch = 256;
+
+/// A static plan in three passes, each of which prefetches what the next one requires.
+template <PlacedSink Sink>
+void feed_static(std::span<const Request> requests, Placer& placer, Sink& sink) {
+  std::array<Spot, feed_batch> spots;
+  for (const Request& request : requests)
+    placer.prefetch(request);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    spots[i] = placer.place_fixed(requests[i]);
+    if (spots[i].write) sink.expect_write(spots[i]);
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    sink.issue(requests[i], spots[i]);
+}
+
+template <PlacedSink Sink>
+void feed_moving(std::span<const Request> requests, Placer& placer, Sink& sink) {
+  std::vector<Spot> moved;
+  for (const Request& request : requests) {
+    moved.clear();
+    Time stall = 0;
+    const Spot spot = placer.place(request, sink.now(), moved, stall);
+    sink.stall(stall);
+    for (const Spot& other : moved)
+      sink.move(other);
+    sink.issue(request, spot);
+  }
+}
+
+/// Passes at most `most` requests on; returns how many: less at the end of the source. Errors:
+/// those of the source.
+template <PlacedSink Sink>
+Result<std::uint64_t> feed(RequestSource& source, Placer& placer, std::uint64_t most, Sink& sink) {
+  std::array<Request, feed_batch> requests;
+  std::uint64_t fed = 0;
+  while (fed < most) {
+    const std::size_t wanted = std::min<std::uint64_t>(feed_batch, most - fed);
+    Result<std::size_t> got = source.fill(std::span(requests).first(wanted));
+    if (!got) return got.error();
+    if (*got == 0) break;
+    fed += *got;
+    const std::span<const Request> batch(requests.data(), *got);
+    if (placer.is_static())
+      feed_static(batch, placer, sink);
+    else
+      feed_moving(batch, placer, sink);
+  }
+  return fed;
+}
+
+} // namespace nearfar::sim

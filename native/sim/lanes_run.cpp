@@ -1,0 +1,167 @@
+#include <array>
+
+#include "base/share_out.hpp"
+#include "sim/feed.hpp"
+#include "sim/lane.hpp"
+#include "sim/run_statistics.hpp"
+#include "sim/runs.hpp"
+
+namespace nearfar::sim {
+
+namespace {
+
+/// The lanes of one memory.
+class LanedMemory {
+public:
+  static Result<LanedMemory> create(const Device& device, const Controller& controller,
+                                    std::vector<Command>* commands) {
+    const bool coupled = device.kind == MemoryKind::queued || device.link.present();
+    const auto channels = static_cast<std::uint32_t>(device.shape.channels);
+    LanedMemory memory(device, controller, coupled ? 1 : channels, commands);
+    for (std::uint32_t i = 0; i < memory.recorded_.size(); ++i) {
+      const ChannelRange range = coupled ? ChannelRange{0, channels} : ChannelRange{i, i + 1};
+      Result<ExactMemory> made =
+          ExactMemory::create(device, controller, commands ? &memory.recorded_[i] : nullptr, range);
+      if (!made) return made.error();
+      memory.lanes_.emplace_back(std::move(*made), device.link,
+                                 std::max<std::size_t>(max_window / memory.recorded_.size(), 16));
+    }
+    return memory;
+  }
+
+  void add(const LaneRequest& request) {
+    const std::uint32_t lane = lanes_.size() > 1 ? decoder_.place(request.line).channel : 0;
+    lanes_[lane].add(request);
+  }
+  std::vector<Lane>& lanes() { return lanes_; }
+
+  std::vector<BankWork> banks() const {
+    std::vector<BankWork> all;
+    for (const Lane& lane : lanes_) {
+      const std::vector<BankWork> banks = lane.banks();
+      all.insert(all.end(), banks.begin(), banks.end());
+    }
+    return all;
+  }
+  /// Passes on the commands of all lanes, if they are recorded.
+  void pass_commands() const {
+    if (!commands_) return;
+    for (const std::vector<Command>& lane : recorded_)
+      commands_->insert(commands_->end(), lane.begin(), lane.end());
+  }
+
+private:
+  LanedMemory(const Device& device, const Controller& controller, std::size_t lanes,
+              std::vector<Command>* commands)
+      : decoder_(device.shape, controller.mapping), recorded_(lanes), commands_(commands) {}
+
+  Decoder decoder_;
+  std::vector<std::vector<Command>> recorded_; ///< by lane
+  std::vector<Command>* commands_;
+  std::vector<Lane> lanes_;
+};
+
+/// Reads requests while the lanes simulate those read before.
+class LanesRun {
+public:
+  LanesRun(const Setup& setup, LanedMemory far, LanedMemory near, Placer placer)
+      : setup_(setup), memories_{std::move(far), std::move(near)}, placer_(std::move(placer)) {
+    for (LanedMemory& memory : memories_)
+      for (Lane& lane : memory.lanes())
+        lanes_.push_back(&lane);
+  }
+  LanesRun(const LanesRun&) = delete;
+  LanesRun& operator=(const LanesRun&) = delete;
+
+  Result<Outcome> run(RequestSource& source) {
+    std::uint64_t left = setup_.max_requests;
+    for (bool more = true; more;) {
+      Result<std::uint64_t> fed = std::uint64_t{0};
+      const std::uint64_t most = std::min(left, requests_ahead);
+      on_all_lanes([&] { fed = feed(source, placer_, most, *this); },
+                   [](Lane& lane) { lane.run(); });
+      if (!fed) return fed.error();
+      statistics_.add_requests(*fed);
+      left -= *fed;
+      more = *fed > 0;
+      for (Lane* lane : lanes_)
+        lane->next_batch();
+    }
+    return finish(source.tail());
+  }
+
+  Time now() const { return now_; }
+  void stall(Time time) {
+    statistics_.stalled(time);
+    now_ += time;
+  }
+  void move(const Spot& spot) {
+    if (spot.write) statistics_.written(spot.near, spot.line);
+    add(spot, spot.write ? LaneAccess::posted_write : LaneAccess::moved_read);
+  }
+  void expect_write(const Spot& spot) { statistics_.prefetch_wear(spot.near, spot.line); }
+  void issue(const Request& request, const Spot& spot) {
+    now_ += request.gap;
+    statistics_.request(spot.near, request.write, request.gap);
+    if (spot.write) statistics_.written(spot.near, spot.line);
+    const LaneAccess write =
+        setup_.core.posted_writes ? LaneAccess::posted_write : LaneAccess::write;
+    add(spot, spot.write ? write : LaneAccess::read);
+  }
+
+private:
+  static constexpr std::uint64_t requests_ahead = 1u << 16;
+
+  void add(const Spot& spot, LaneAccess access) {
+    memories_[spot.near].add({now_, spot.line, access});
+  }
+
+  template <class First, class Work>
+  void on_all_lanes(const First& first, const Work& work) {
+    share_out_after(first, lanes_.size(), setup_.threads, [&](std::size_t i) { work(*lanes_[i]); });
+  }
+
+  Result<Outcome> finish(Time tail) {
+    on_all_lanes([] {}, [](Lane& lane) { lane.drain(); });
+    for (unsigned near = 0; near < 2; ++near)
+      for (const Lane& lane : memories_[near].lanes())
+        statistics_.add(near, lane.times());
+    now_ += tail;
+    const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
+    std::vector<Work> works(lanes_.size());
+    share_out_after([] {}, lanes_.size(), setup_.threads,
+                    [&](std::size_t i) { works[i] = lanes_[i]->finish(end); });
+    const Device* devices[2] = {&setup_.far, &setup_.near};
+    auto work = works.begin();
+    for (unsigned near = 0; near < 2; ++near) {
+      Work sum;
+      for (std::size_t i = 0; i < memories_[near].lanes().size(); ++i)
+        sum += *work++;
+      memories_[near].pass_commands();
+      statistics_.finish_tier(near, *devices[near], sum, memories_[near].banks());
+    }
+    return std::move(statistics_).outcome();
+  }
+
+  const Setup& setup_;
+  std::array<LanedMemory, 2> memories_; ///< far, near
+  std::vector<Lane*> lanes_;            ///< of both
+  Placer placer_;
+  RunStatistics statistics_;
+  Time now_ = 0;
+};
+
+} // namespace
+
+Result<Outcome> run_lanes(RequestSource& source, const Setup& setup) {
+  Result<LanedMemory> far = LanedMemory::create(setup.far, setup.far_controller, setup.commands[0]);
+  if (!far) return far.error();
+  Result<LanedMemory> near =
+      LanedMemory::create(setup.near, setup.near_controller, setup.commands[1]);
+  if (!near) return near.error();
+  Result<Placer> placer = Placer::create(setup.plan, source.physical());
+  if (!placer) return placer.error();
+  return LanesRun(setup, std::move(*far), std::move(*near), std::move(*placer)).run(source);
+}
+
+} // namespace nearfar::sim
