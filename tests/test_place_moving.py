@@ -6,6 +6,7 @@ import errno
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from nearfar._native import NativeError
 from nearfar.errors import BadInputError, MachineError
+from nearfar.place.attached.block_turns import BLOCK, single_node_parts
 from nearfar.place.attached import kernel_moves, page_mover
 from nearfar.place.attached.kernel_moves import moving_settings
 from nearfar.place.attached.node_tiers import NodeTier, node_tiers
@@ -35,6 +37,7 @@ class FakeKernel:
         self.moved = 0
         self.asked: list[int] = []
         self.room = 1 << 30
+        self.full: set[int] = set()
 
     def is_current(self) -> bool:
         return self.current
@@ -59,7 +62,7 @@ class FakeKernel:
         reason = self.pinned.get(page, 0)
         if reason and not (shared and reason == errno.EACCES):
             return -reason
-        if self.room == 0:
+        if self.room == 0 or node in self.full:
             return -errno.ENOMEM
         self.room -= 1
         self.nodes[page] = node
@@ -302,10 +305,57 @@ def test_tiers_are_nodes() -> None:
             node_tiers({"far": specification})
     with pytest.raises(BadInputError, match="invalid option 'odd'"):
         node_tiers({"far": "numa:0,odd"})
-    with pytest.raises(BadInputError, match="pages of running processes are not interleaved"):
-        node_tiers({"far": "numa:0+0,weights=5:3"})
+    for weights in ("5", "5:", "0:3", "5:256", "5:3:1", "a:b"):
+        with pytest.raises(BadInputError, match=f"invalid weights '{weights}' of tier mixed"):
+            node_tiers({"mixed": f"numa:0+0,weights={weights}"})
+    with pytest.raises(BadInputError, match="invalid weights '1:1' of tier mixed"):
+        node_tiers({"mixed": "dram,weights=1:1"})
     with pytest.raises(NativeError):
         node_tiers({"far": "nothing:"})
+
+
+MIXED = NodeTier("mixed", "numa:0+1,weights=5:3", frozenset({0, 1}), weights={0: 5, 1: 3})
+
+
+def test_blocks_of_an_interleaved_tier_have_nodes_by_their_address() -> None:
+    begin, end = 3 * BLOCK + 7 * PAGE, 163 * BLOCK + PAGE
+    parts = list(single_node_parts(begin, end, MIXED))
+    assert parts[0][0] == begin
+    assert parts[-1][1] == end
+    assert all(one[1] == other[0] for one, other in pairwise(parts))
+    assert all(one[2].nodes != other[2].nodes for one, other in pairwise(parts))
+    near = sum(stop - start for start, stop, tier in parts if tier.nodes == {0})
+    assert near / (end - begin) == pytest.approx(5 / 8, abs=0.01)
+    inner = [part for part in single_node_parts(40 * BLOCK, 80 * BLOCK, MIXED)]
+    known = {start: tier for start, _, tier in parts}
+    assert all(tier == known[start] for start, _, tier in inner[1:])
+    assert all(start % BLOCK == 0 for start, _, _ in parts[1:])
+    assert list(single_node_parts(begin, end, FAR)) == [(begin, end, FAR)]
+
+
+def test_pages_move_to_the_nodes_of_their_blocks_and_stay_there() -> None:
+    pages = 32 * BLOCK // PAGE
+    kernel = FakeKernel(dict.fromkeys(range(pages), 0))
+    ranges = [WantedRange(*part, rule=1) for part in single_node_parts(0, pages * PAGE, MIXED)]
+    moving = mover(kernel)
+    look = moving.look(ranges)
+    far = sum(node == 1 for node in kernel.nodes.values())
+    assert far == pages * 3 // 8
+    assert look.total().moved == far * PAGE
+    assert look.total().placed == pages * PAGE
+    assert look.by_tier["mixed"] == pages * PAGE
+    assert moving.look(ranges).total().moved == 0
+
+
+def test_a_full_node_of_an_interleaved_tier_does_not_stop_the_other() -> None:
+    pages = 8 * BLOCK // PAGE
+    kernel = FakeKernel({page: 1 - (page * PAGE // BLOCK) % 2 for page in range(pages)})
+    both = replace(MIXED, weights={0: 1, 1: 1})
+    kernel.full = {1}
+    ranges = [WantedRange(*part, rule=1) for part in single_node_parts(0, pages * PAGE, both)]
+    look = mover(kernel).look(ranges)
+    assert look.refused["no memory"] == pages * PAGE // 2
+    assert all(kernel.nodes[page] == 0 for page in range(BLOCK // PAGE))
 
 
 def test_settings_that_move_pages(tmp_path: Path) -> None:

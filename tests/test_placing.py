@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, max_bytes
 from nearfar.place.plan_file import plan_text
+from nearfar.place.plan_reader import read_plan
 from nearfar.place.promise import HeapPromise
 from nearfar.place.rules import MAX_RULES, rules_for
 from nearfar.place.sites import Frame, Site
@@ -63,7 +66,7 @@ def test_rules_name_the_fewest_addresses_that_separate_verdicts() -> None:
         site(4, 0x20, 0x400),
         site(5, 0x10),
     ]
-    rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
+    rules = rules_for(sites, NearParts.whole({1, 5}), {1: 5.0})
     reported = {tuple(f.offset for f in rule.name.chain): rule.tier for rule in rules}
     assert reported == {
         (0x10, 0x100): "near",
@@ -86,7 +89,7 @@ def test_memory_without_a_call_chain_has_its_selector_and_parts_have_ranges() ->
         site(5, 0x30, kind="mapping", size=large),
         site(6, 0x40, kind="mapping", size=4096),  # too little to be placed
     ]
-    rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
+    rules = rules_for(sites, NearParts.whole({1, 5}), {1: 5.0})
     said = {rule.name.condition(): rule.tier for rule in rules}
     frame = "ab" * 20
     assert said == {
@@ -110,20 +113,20 @@ def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Frame, "__eq__", equals)
     sites = [site(n, n % 50 + 1, 1000 + n) for n in range(1, 1001)]
-    rules_for(sites, frozenset(range(1, 1001, 2)), {})
+    rules_for(sites, NearParts.whole(range(1, 1001, 2)), {})
     assert compared < 40 * len(sites)
 
 
 def test_of_many_rules_those_of_weight_are_kept() -> None:
     sites = [site(n, n, size=n) for n in range(1, 301)]
-    rules = rules_for(sites, frozenset(), {})
+    rules = rules_for(sites, NearParts(), {})
     assert len(rules) == MAX_RULES
     assert {300, 299} <= {rule.sites[0].number for rule in rules}
 
 
 def test_a_site_that_no_plan_can_name_gets_no_rule() -> None:
     sites = [site(1, 0x10, kind="stack"), site(2), site(3, 0x30, name="name:a b"), site(4, 0x40)]
-    assert [rule.sites[0].number for rule in rules_for(sites, frozenset(), {})] == [4]
+    assert [rule.sites[0].number for rule in rules_for(sites, NearParts(), {})] == [4]
 
 
 @pytest.mark.parametrize("budget", [None, 500])
@@ -137,7 +140,9 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
         slowdown_all_far=2.0,
     )
     sites = [site(1, 0x10), site(2, 0x20)]
-    text = plan_text(sites, frozenset({1}), {1: 1.0}, heap, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"])
+    text = plan_text(
+        sites, NearParts.whole({1}), {1: 1.0}, heap, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"]
+    )
     lines = text.splitlines()
     assert lines[0] == "hmalloc-plan 1"
     rules = [line for line in lines if line.startswith("rule")]
@@ -147,6 +152,28 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
         f"rule far {chain}+0x20",
         "rule far" if budget else "rule near",
     ]
+
+
+def test_sites_on_both_memories_have_tiers_with_weights(tmp_path: Path) -> None:
+    heap = HeapPromise(
+        allocated_bytes=400, peak_bytes=400, near_bytes=200, slowdown=1.1, slowdown_all_far=2.0
+    )
+    sites = [site(1, 0x10), site(2, 0x20), site(3, 0x30), site(4, 0x40, 0x50), site(5, 0x40)]
+    placing = NearParts({1: 8, 2: 5, 4: 4, 5: 5}, (0, 2))
+    text = plan_text(sites, placing, {}, heap, {}, ["p"])
+    chain = "site=" + "ab" * 20
+    assert [line for line in text.splitlines() if line.startswith(("tier", "rule"))] == [
+        "tier near1far1 numa:0+2,weights=1:1",
+        "tier near5far3 numa:0+2,weights=5:3",
+        f"rule near1far1 {chain}+0x40<{chain.removeprefix('site=')}+0x50",
+        f"rule near {chain}+0x10",
+        f"rule near5far3 {chain}+0x20",
+        f"rule far {chain}+0x30",
+        f"rule near5far3 {chain}+0x40",
+        "rule near",
+    ]
+    (tmp_path / "mixed.plan").write_text(text)
+    assert len(read_plan(tmp_path / "mixed.plan", ["far"]).rules) == 6
 
 
 def test_the_search_writes_nothing_where_a_document_may_be(

@@ -95,9 +95,11 @@ def test_honest_claims_pass(root: Root) -> None:
     assert {finding.level for finding in found} == {"ok"}
     assert [finding.check for finding in found] == [
         "HMAT read latency of node 0",
+        "HMAT write latency of node 0",
         "HMAT read bandwidth of node 0",
         "HMAT write bandwidth of node 0",
         "HMAT read latency of node 1",
+        "HMAT write latency of node 1",
         "HMAT read bandwidth of node 1",
         "HMAT write bandwidth of node 1",
         "memory tiers of nodes 0 and 1",
@@ -110,6 +112,9 @@ def test_honest_claims_pass(root: Root) -> None:
     ("node", "figure", "value", "check"),
     [
         (1, "read_latency", 111, "HMAT read latency of node 1"),
+        (1, "write_latency", 111, "HMAT write latency of node 1"),
+        (1, "write_latency", 25, "HMAT write latency of node 1"),
+        (0, "write_latency", 1110, "HMAT write latency of node 0"),
         (1, "read_latency", 25, "HMAT read latency of node 1"),
         (1, "read_latency", 2500, "HMAT read latency of node 1"),
         (1, "read_bandwidth", 267000, "HMAT read bandwidth of node 1"),
@@ -178,6 +183,7 @@ def test_wrong_weights_are_named_with_the_right_ones(root: Root) -> None:
     assert fix == f"echo 15 | sudo tee /{WEIGHTS}/node0; echo 1 | sudo tee /{WEIGHTS}/node1"
     assert list(wrong(root, EQUAL)) == [
         "HMAT read latency of node 1",
+        "HMAT write latency of node 1",
         "HMAT read bandwidth of node 1",
         "HMAT write bandwidth of node 1",
         "memory tiers of nodes 0 and 1",

@@ -20,6 +20,8 @@ using PointTuple = std::tuple<double, double, double>;
 using TierTuple = std::tuple<std::vector<PointTuple>, double, double, double>;
 /// (near_stall_ns, far_stall_ns, read_bytes, write_bytes, size_bytes)
 using SiteTuple = std::tuple<double, double, double, double, double>;
+/// (near_stall_ns, far_stall_ns, near_reads, near_writes, far_reads, far_writes in bytes)
+using DemandTuple = std::tuple<double, double, double, double, double, double>;
 
 Tier tier_of(const TierTuple& tuple) {
   const auto& [points, reads, writes, capacity] = tuple;
@@ -36,6 +38,10 @@ std::vector<Site> sites_of(const std::vector<SiteTuple>& tuples) {
   for (const auto& [near, far, reads, writes, size] : tuples)
     sites.push_back({near, far, reads, writes, size});
   return sites;
+}
+
+Demand demand_of(const DemandTuple& tuple) {
+  return std::make_from_tuple<Demand>(tuple);
 }
 
 PlacementTime make_model(double base_ns, const TierTuple& near, const TierTuple& far) {
@@ -65,19 +71,21 @@ nb::dict placement_dict(const PlacementTime& times, const std::vector<unsigned>&
 }
 
 nb::dict solve_placement(const PlacementTime& times, const std::vector<SiteTuple>& tuples,
-                         unsigned steps, std::uint64_t max_nodes) {
+                         unsigned steps, std::uint64_t max_nodes, const DemandTuple& fixed) {
   const std::vector<Site> sites = sites_of(tuples);
-  Solution found = run_unlocked([&] { return solve(times, sites, steps, max_nodes); });
+  const Demand others = demand_of(fixed);
+  Solution found = run_unlocked([&] { return solve(times, sites, steps, max_nodes, others); });
   return placement_dict(times, found.near_steps, found.demand, found.time_ns, found.exact);
 }
 
 /// None if the placement fits neither the memories nor their bandwidths.
 nb::object time_of(const PlacementTime& times, const std::vector<SiteTuple>& tuples,
-                   const std::vector<unsigned>& near_steps, unsigned steps) {
+                   const std::vector<unsigned>& near_steps, unsigned steps,
+                   const DemandTuple& fixed) {
   if (near_steps.size() != tuples.size() || steps == 0)
     throw nb::value_error("a placement has a step for each site");
   const std::vector<Site> sites = sites_of(tuples);
-  const Demand demand = demand_of(sites, near_steps, steps);
+  const Demand demand = interleave::demand_of(sites, near_steps, steps, demand_of(fixed));
   const double time_ns = times.time_ns(demand);
   if (!fits(times, sites, near_steps, steps) || !(time_ns < 1e300)) return nb::none();
   return placement_dict(times, near_steps, demand, time_ns, true);
@@ -86,10 +94,13 @@ nb::object time_of(const PlacementTime& times, const std::vector<SiteTuple>& tup
 } // namespace
 
 void register_interleave(nb::module_& module) {
+  const DemandTuple nothing{};
   nb::class_<PlacementTime>(module, "PlacementTime")
       .def(nb::new_(&make_model), nb::arg("base_ns"), nb::arg("near"), nb::arg("far"))
-      .def("solve", &solve_placement, nb::arg("sites"), nb::arg("steps"), nb::arg("max_nodes"))
-      .def("time", &time_of, nb::arg("sites"), nb::arg("near_steps"), nb::arg("steps"));
+      .def("solve", &solve_placement, nb::arg("sites"), nb::arg("steps"), nb::arg("max_nodes"),
+           nb::arg("fixed") = nothing)
+      .def("time", &time_of, nb::arg("sites"), nb::arg("near_steps"), nb::arg("steps"),
+           nb::arg("fixed") = nothing);
 }
 
 } // namespace nearfar::bind

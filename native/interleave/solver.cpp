@@ -14,18 +14,24 @@ namespace {
 /// Relative difference of times that counts as none.
 constexpr double equal = 1e-10;
 
+bool is_amount(double value) { return value >= 0 && std::isfinite(value); }
+
 bool is_valid(const Site& site) {
-  for (const double amount :
-       {site.near_stall_ns, site.far_stall_ns, site.read_bytes, site.write_bytes, site.size_bytes})
-    if (!(amount >= 0) || !std::isfinite(amount)) return false;
-  return true;
+  return is_amount(site.near_stall_ns) && is_amount(site.far_stall_ns) &&
+         is_amount(site.read_bytes) && is_amount(site.write_bytes) && is_amount(site.size_bytes);
+}
+
+bool is_valid(const Demand& fixed) {
+  return is_amount(fixed.near_stall_ns) && is_amount(fixed.far_stall_ns) &&
+         is_amount(fixed.near_reads) && is_amount(fixed.near_writes) &&
+         is_amount(fixed.far_reads) && is_amount(fixed.far_writes);
 }
 
 class Search {
 public:
   Search(const PlacementTime& times, std::vector<Site> sites, unsigned steps,
-         std::uint64_t max_nodes)
-      : times_(times), sites_(std::move(sites)), bound_(times, sites_), steps_(steps),
+         std::uint64_t max_nodes, const Demand& fixed)
+      : times_(times), sites_(std::move(sites)), fixed_(fixed), bound_(times, sites_), steps_(steps),
         nodes_left_(max_nodes), levels_(sites_.size()), best_(sites_.size()),
         size_left_(sites_.size() + 1) {
     for (std::size_t i = sites_.size(); i-- > 0;)
@@ -37,7 +43,7 @@ public:
     for (unsigned start = 0; start <= steps_; ++start)
       improve(std::vector<unsigned>(sites_.size(), start));
     improve(filled_near());
-    descend(0, Demand{}, 0);
+    descend(0, fixed_, 0);
     if (found_) prefer_far();
     return found_;
   }
@@ -50,7 +56,7 @@ private:
   double near_share(unsigned level) const { return static_cast<double>(level) / steps_; }
 
   double time_of(const std::vector<unsigned>& levels) const {
-    return times_.time_ns(demand_of(sites_, levels, steps_));
+    return times_.time_ns(demand_of(sites_, levels, steps_, fixed_));
   }
   bool is_possible(const std::vector<unsigned>& levels) const {
     return fits(times_, sites_, levels, steps_);
@@ -177,6 +183,7 @@ private:
 
   const PlacementTime& times_;
   const std::vector<Site> sites_;
+  const Demand fixed_;
   LowerBound bound_;
   unsigned steps_;
   std::uint64_t nodes_left_;
@@ -204,8 +211,8 @@ std::vector<std::size_t> by_weight(const PlacementTime& times, std::span<const S
 } // namespace
 
 Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps,
-                 unsigned steps) {
-  Demand demand;
+                 unsigned steps, const Demand& fixed) {
+  Demand demand = fixed;
   for (std::size_t i = 0; i < sites.size(); ++i)
     demand.add(sites[i], static_cast<double>(near_steps[i]) / steps);
   return demand;
@@ -223,15 +230,16 @@ bool fits(const PlacementTime& times, std::span<const Site> sites,
 }
 
 Result<Solution> solve(const PlacementTime& times, std::span<const Site> sites, unsigned steps,
-                       std::uint64_t max_nodes) {
-  if (steps == 0 || !std::all_of(sites.begin(), sites.end(), is_valid))
+                       std::uint64_t max_nodes, const Demand& fixed) {
+  if (steps == 0 || !std::ranges::all_of(sites, [](const Site& site) { return is_valid(site); }) ||
+      !is_valid(fixed))
     return Error::make(Errc::bad_input, "stalls, traffic and sizes of sites must be 0 or more")
         .try_next("correct the site");
   const std::vector<std::size_t> order = by_weight(times, sites);
   std::vector<Site> sorted;
   for (const std::size_t i : order)
     sorted.push_back(sites[i]);
-  Search search(times, std::move(sorted), steps, max_nodes);
+  Search search(times, std::move(sorted), steps, max_nodes, fixed);
   if (!search.run())
     return Error::make(Errc::no_space, "no placement fits both memories and their bandwidths")
         .try_next("give more capacity, or a lower background load");
@@ -239,7 +247,7 @@ Result<Solution> solve(const PlacementTime& times, std::span<const Site> sites, 
   solution.near_steps.resize(sites.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     solution.near_steps[order[i]] = search.best()[i];
-  solution.demand = demand_of(sites, solution.near_steps, steps);
+  solution.demand = demand_of(sites, solution.near_steps, steps, fixed);
   solution.time_ns = times.time_ns(solution.demand);
   solution.exact = search.exact();
   return solution;

@@ -23,13 +23,15 @@ struct Solution {
   bool exact = true; ///< false: the search was stopped, and a better one may exist
 };
 
-/// `max_nodes`: placements of some of the sites that are looked at. Errors: bad_input (amounts that
-/// are not finite, no steps), no_space (the sites do not fit both memories together).
+/// `max_nodes`: placements of some of the sites that are looked at. `fixed`: demand of memory whose
+/// place is not chosen; its bytes are not in the capacities. Errors: bad_input (amounts that are not
+/// finite, no steps), no_space (the sites do not fit both memories together).
 Result<Solution> solve(const PlacementTime& times, std::span<const Site> sites, unsigned steps,
-                       std::uint64_t max_nodes);
+                       std::uint64_t max_nodes, const Demand& fixed = {});
 
-/// The demand of one placement.
-Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps, unsigned steps);
+/// The demand of one placement, and `fixed`.
+Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps, unsigned steps,
+                 const Demand& fixed = {});
 
 /// Whether a placement fits both memories.
 bool fits(const PlacementTime& times, std::span<const Site> sites,

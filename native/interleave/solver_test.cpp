@@ -53,6 +53,7 @@ Tier random_tier(Random& random, double idle_ns, double peak) {
 struct Case {
   PlacementTime times;
   std::vector<Site> sites;
+  Demand fixed = {};
 };
 
 Case random_case(Random& random, std::size_t count) {
@@ -70,7 +71,12 @@ Case random_case(Random& random, std::size_t count) {
   Tier far = random_tier(random, between(random, 150, 500), between(random, 10, 60) * gb);
   near.capacity_bytes = bytes * between(random, 0.2, 1.2);
   far.capacity_bytes = bytes;
-  return {machine(between(random, 0.1, 2) * second, near, far), std::move(sites)};
+  Demand fixed;
+  if (random.next() % 2) {
+    fixed.add(sites.back(), 1);
+    fixed.add(sites.front(), 0);
+  }
+  return {machine(between(random, 0.1, 2) * second, near, far), std::move(sites), fixed};
 }
 
 /// Every placement, in the order of a counter.
@@ -79,7 +85,8 @@ double exhaustive(const Case& given, unsigned steps) {
   double best = std::numeric_limits<double>::infinity();
   for (bool more = true; more;) {
     if (fits(given.times, given.sites, levels, steps))
-      best = std::min(best, given.times.time_ns(demand_of(given.sites, levels, steps)));
+      best = std::min(best,
+                      given.times.time_ns(demand_of(given.sites, levels, steps, given.fixed)));
     more = false;
     for (unsigned& level : levels) {
       more = level < steps;
@@ -97,7 +104,7 @@ void check_cases(std::uint64_t seed, int cases, std::size_t least, std::size_t m
     CAPTURE(i);
     const Case given = random_case(random, least + random.next() % (most - least + 1));
     const double best = exhaustive(given, steps);
-    Result<Solution> found = solve(given.times, given.sites, steps, unlimited);
+    Result<Solution> found = solve(given.times, given.sites, steps, unlimited, given.fixed);
     REQUIRE(found);
     CHECK(found->exact);
     CHECK(fits(given.times, given.sites, found->near_steps, steps));

@@ -1015,12 +1015,24 @@ _LoadedPoint = tuple[float, float, float]
 _LoadedTier = tuple[Sequence[_LoadedPoint], float, float, float]
 #: near_stall_ns, far_stall_ns, read_bytes, write_bytes, size_bytes
 _LoadedSite = tuple[float, float, float, float, float]
+#: near_stall_ns, far_stall_ns, near_reads, near_writes, far_reads, far_writes
+_FixedDemand = tuple[float, float, float, float, float, float]
 
 class PlacementTime:
     def __init__(self, base_ns: float, near: _LoadedTier, far: _LoadedTier) -> None: ...
-    def solve(self, sites: Sequence[_LoadedSite], steps: int, max_nodes: int) -> Placement: ...
+    def solve(
+        self,
+        sites: Sequence[_LoadedSite],
+        steps: int,
+        max_nodes: int,
+        fixed: _FixedDemand = ...,
+    ) -> Placement: ...
     def time(
-        self, sites: Sequence[_LoadedSite], near_steps: Sequence[int], steps: int
+        self,
+        sites: Sequence[_LoadedSite],
+        near_steps: Sequence[int],
+        steps: int,
+        fixed: _FixedDemand = ...,
     ) -> Placement | None: ...
 
 class PolicyCosts(TraceSiteCosts):

@@ -198,6 +198,7 @@ def advise(
     pid: int | None = None,
     perf: str | Path | None = None,
     background: Sequence[str] = (),
+    whole_sites: bool = False,
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
@@ -207,7 +208,7 @@ def advise(
     ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
     move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
     run, in seconds. ``background``: traffic of other programs on these profiles, such as
-    ``far=5GB/s``. ``host``: host whose caches are modeled; ``this`` is measured on first use.
+    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``host``: host whose caches are modeled; ``this`` is measured on first use.
     ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
     the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
@@ -227,6 +228,7 @@ def advise(
         pid=pid,
         perf=None if perf is None else str(perf),
         background=tuple(background),
+        whole_sites=whole_sites,
     )
     return advising.advise_program(wanted, options or Options())
 

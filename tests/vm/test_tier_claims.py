@@ -45,9 +45,10 @@ print(json.dumps([finding.model_dump() for finding in found]))
 
 
 def tables(changed: dict[tuple[int, str], str]) -> tuple[str, ...]:
-    """QEMU's arguments of an HMAT."""
+    """QEMU's arguments of an HMAT; ``write-latency`` overrides that of all accesses."""
     return tuple(
-        f"hmat-lb,initiator=0,target={node},hierarchy=memory,data-type=access-{kind},{kind}={value}"
+        f"hmat-lb,initiator=0,target={node},hierarchy=memory,"
+        f"data-type={kind if '-' in kind else f'access-{kind}'},{kind.rpartition('-')[2]}={value}"
         for (node, kind), value in {**HONEST, **changed}.items()
     )
 
@@ -60,7 +61,7 @@ def wrong(folder: Path, changed: dict[tuple[int, str], str]) -> set[str]:
         printed = machine.run(f".venv/bin/python /mnt/share/check.py '{given}'").ok()
         found = json.loads(printed)
         print(json.dumps(found, indent=1))
-    assert sum(finding["check"].startswith("HMAT ") for finding in found) == 6
+    assert sum(finding["check"].startswith("HMAT ") for finding in found) == 8
     assert any(finding["check"] == "memory tiers of nodes 0 and 1" for finding in found)
     return {
         finding["check"]
@@ -76,7 +77,12 @@ def test_honest_tables_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("claim", "value", "named"),
     [
-        ((1, "latency"), "100", {"HMAT read latency of node 1"}),
+        (
+            (1, "latency"),
+            "100",
+            {"HMAT read latency of node 1", "HMAT write latency of node 1"},
+        ),
+        ((1, "write-latency"), "100", {"HMAT write latency of node 1"}),
         (
             (1, "bandwidth"),
             "240G",
@@ -99,6 +105,7 @@ def test_a_memory_that_is_claimed_to_be_near_is_in_one_tier(tmp_path: Path) -> N
     found = wrong(tmp_path, {(1, "latency"): "110", (1, "bandwidth"): "240G"})
     assert found == {
         "HMAT read latency of node 1",
+        "HMAT write latency of node 1",
         "HMAT read bandwidth of node 1",
         "HMAT write bandwidth of node 1",
         "memory tiers of nodes 0 and 1",

@@ -49,6 +49,10 @@ Emulate = Annotated[
     bool,
     typer.Option("--emulate", help="Trace every access under an emulator, 10 to 50 times slower."),
 ]
+WholeSites = Annotated[
+    bool,
+    typer.Option("--whole-sites", help="Place each site near or far, none on both memories."),
+]
 #: Limit of the kernel (proc(5), pid_max).
 _MAX_PID = 1 << 22
 Emit = Annotated[
@@ -71,7 +75,7 @@ Perf = Annotated[
 
 _PANELS = {
     "What is observed": "time emulate pid perf ignore_failure",
-    "Memories": "near_budget far near background host llc remeasure",
+    "Memories": "near_budget far near background whole_sites host llc remeasure",
     "Output": "emit out json strict quiet",
 }
 
@@ -83,6 +87,7 @@ def advise(
     far: Far = None,
     near: Near = "dram",
     background: flags.Background = None,
+    whole_sites: WholeSites = False,
     host: Host = "this",
     llc: flags.LastCache = None,
     remeasure: flags.Remeasure = False,
@@ -117,6 +122,11 @@ def advise(
     passed on, and the program's output is discarded. A run that exceeds --time is stopped, and the
     result covers the part that ran. Programs that it starts are included. A program that fails gets
     no result.
+
+    A site may be on both memories: the plan interleaves its pages in eighths, if that saves at
+    least 1 % of the time at the latency that both memories have under the load of the program, for
+    which bandwidths and loaded latencies come from the profiles. This helps programs that need more
+    bandwidth than near memory has, and a large site that does not fit the budget.
 
     With --emit the answer is a script for numactl, for the kernel's weighted interleaving, for damo
     or for memkind. What the tool cannot express is a comment in the script.
@@ -171,6 +181,7 @@ def advise(
         pid=pid,
         perf=perf,
         background=background or (),
+        whole_sites=whole_sites,
     )
     try:
         show = other_tools.script_of(emit) if emit else advice

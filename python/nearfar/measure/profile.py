@@ -26,7 +26,7 @@ def profile_of(run: Run, name: str, tier: str) -> Profile:
     if sections.persistence:
         named += _persistence(sections.persistence)
     if sections.loaded:
-        named += _loaded(sections.loaded)
+        named.append(("read_latency_by_load_ns", loaded_figure(sections.loaded)))
     if sections.parallelism:
         parallelism = sections.parallelism
         named.append(("read_parallelism", _scalar(parallelism, "parallelism", "count")))
@@ -124,7 +124,7 @@ def _persistence(result: PersistenceResult) -> Iterator[Named]:
             yield names[point.how], _scalar(point, "fence_ns", "ns")
 
 
-def _loaded(result: LoadedResult) -> Iterator[Named]:
+def loaded_figure(result: LoadedResult) -> Figure:
     """Curves by fraction of reads. Those that the traffic of this machine's CPUs did not saturate
     are named in the note: beyond their ends nothing is known."""
     rows = [
@@ -136,4 +136,4 @@ def _loaded(result: LoadedResult) -> Iterator[Named]:
     for (share, bandwidth), point, _ in rows:
         curves.setdefault(share, []).append(Loaded(bandwidth, point.latency_ns))
     note = "; ".join(filter(None, (figure.note, open_ends(curves)))) or None
-    yield "read_latency_by_load_ns", figure.model_copy(update={"note": note})
+    return figure.model_copy(update={"note": note})

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING
 from nearfar._native import PlacementTime
 from nearfar.errors import BadInputError
 from nearfar.model import tables
-from nearfar.model.results import InterleavedSite, InterleavePrediction, LoadedTier
+from nearfar.model.results import InterleavedSite, InterleavePrediction
 from nearfar.profiles.loaded_curves import LoadedCurves, curves_of
+from nearfar.records.depth import LoadedTier
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
@@ -115,6 +116,14 @@ def memory_of(profile: Profile) -> LoadedMemory:
     return LoadedMemory(profile.name, curves_of(profile))
 
 
+def state_of(memory: LoadedMemory) -> TierLoad:
+    """The memory with its background load alone. Raises NativeError if it has no such bandwidth."""
+    times = PlacementTime(_NS, memory.native(), memory.native())
+    found = times.time([], [], 1)
+    assert found is not None  # nothing is placed
+    return found["near"]
+
+
 def parse_background(texts: Sequence[str]) -> dict[str, Load]:
     """Loads of both sides: ``near=40GB/s``, or ``far=5GB/s@67%`` with the fraction of reads.
 
@@ -192,10 +201,10 @@ def predict(
             )
             for site, part in zip(sites, share, strict=True)
         ],
-        near=_tier(near, best["near"]),
-        far=_tier(far, best["far"]),
+        near=loaded_tier(near, best["near"]),
+        far=loaded_tier(far, best["far"]),
         limits=list(_LIMITS),
-        warnings=_warnings(near, best["near"]) + _warnings(far, best["far"]),
+        warnings=load_warnings(near, best["near"]) + load_warnings(far, best["far"]),
         provenance={key: _MODELLED for key, value in figures.items() if value is not None},
         time_s=best["time_ns"] / _NS,
         all_near_time_s=figures["all_near_time_s"],
@@ -221,7 +230,8 @@ def _uniform(times: PlacementTime, rows: Sequence[SiteTuple]) -> Placement | Non
     return min(found, key=lambda one: one["time_ns"], default=None)
 
 
-def _tier(memory: LoadedMemory, state: TierLoad) -> LoadedTier:
+def loaded_tier(memory: LoadedMemory, state: TierLoad) -> LoadedTier:
+    """The record of a memory while a program runs."""
     return LoadedTier(
         name=memory.name,
         background_bytes_per_s=memory.background.reads + memory.background.writes,
@@ -235,7 +245,8 @@ def _at_open_end(memory: LoadedMemory, state: TierLoad) -> bool:
     return state["utilization"] >= _AT_THE_END and memory.curves.is_open(state["read_share"])
 
 
-def _warnings(memory: LoadedMemory, state: TierLoad) -> list[str]:
+def load_warnings(memory: LoadedMemory, state: TierLoad) -> list[str]:
+    """What is not known of the memory in this state."""
     found = list(memory.curves.warnings)
     if _at_open_end(memory, state):
         found.append(

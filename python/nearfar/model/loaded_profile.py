@@ -11,16 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar._native import PlacementTime
-from nearfar.model.interleave import Load, LoadedMemory, memory_of
+from nearfar.model.interleave import Load, LoadedMemory, memory_of, state_of
 from nearfar.records.shape import Origin
 from nearfar.units import format_bandwidth
 
 if TYPE_CHECKING:
-    from nearfar._native import TierLoad
     from nearfar.records.profile import Figure, Profile
 
-_SECOND_NS = 1e9
 _LATENCY, _RATE = "read_latency_ns", "read_bandwidth_bytes_per_s"
 
 
@@ -39,8 +36,8 @@ def under_load(profile: Profile, load: Load) -> ProfileUnderLoad:
     or bandwidth.
     """
     idle = memory_of(profile)
-    state = _state(LoadedMemory(idle.name, idle.curves, load))
-    factor = state["latency_ns"] / _state(idle)["latency_ns"]
+    state = state_of(LoadedMemory(idle.name, idle.curves, load))
+    factor = state["latency_ns"] / state_of(idle)["latency_ns"]
     rate = load.reads + load.writes
     note = f"under {format_bandwidth(rate)} of other programs"
     figures = dict(profile.figures)
@@ -54,14 +51,6 @@ def under_load(profile: Profile, load: Load) -> ProfileUnderLoad:
         *idle.curves.warnings,
     )
     return ProfileUnderLoad(profile.model_copy(update={"figures": figures}), notes)
-
-
-def _state(memory: LoadedMemory) -> TierLoad:
-    """The memory with its background load alone."""
-    times = PlacementTime(_SECOND_NS, memory.native(), memory.native())
-    found = times.time([], [], 1)
-    assert found is not None  # create() refuses loads that leave no bandwidth
-    return found["near"]
 
 
 def _scaled(figure: Figure, factor: float, note: str) -> Figure:

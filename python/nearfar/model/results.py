@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
+from nearfar.records.depth import LoadedTier
 from nearfar.records.shape import (
     Amount,
     Answer,
@@ -98,19 +99,6 @@ class InterleavedSite(Shaped):
     size_bytes: Amount
     read_bytes: Amount
     write_bytes: Amount
-
-
-class LoadedTier(Shaped):
-    """A memory while the program runs."""
-
-    name: str
-    read_share: Share
-    bandwidth_bytes_per_s: Amount = Field(description="of the program and the background")
-    background_bytes_per_s: Amount
-    idle_latency_ns: Positive
-    latency_ns: Positive = Field(description="at this bandwidth")
-    utilization: Amount = Field(description="fraction of the highest bandwidth of the curve")
-    at_open_end: bool = Field(description="used to the end of a curve that is not saturated")
 
 
 class InterleavePrediction(Answer):

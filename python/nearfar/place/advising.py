@@ -11,6 +11,7 @@ from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
 from nearfar.place.costing import Cost, Coster, CostModel, SiteCost
 from nearfar.place.figures import Memory
+from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
@@ -52,11 +53,12 @@ class AdviceInputs:
 
 @dataclass(frozen=True)
 class FarResult:
-    """Advice on one far memory, and the choice behind its plan."""
+    """Advice on one far memory, and the choices behind its plan."""
 
     advice: FarAdvice
     point: Point
-    gains: dict[int, float]
+    choices: Choices
+    placing: NearParts
 
 
 def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
@@ -86,7 +88,7 @@ def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
         **modelled(bounds, samples=0, note=_NOTE),
     )
     advice.provenance |= expenses.provenance_of(advice)
-    return FarResult(advice, point, choices.gains)
+    return FarResult(advice, point, choices, NearParts.whole(point.near))
 
 
 def _bounds(
@@ -143,11 +145,7 @@ def _on_curve(
 ) -> BudgetPoint:
     """A point; its loss is as uncertain as that of all movable memory far."""
     slowdown = choices.slowdown(point.cost)
-    whole, *ends = bounds["slowdown_movable_far"]
-    low, high = (
-        1 + (slowdown - 1) * (end - 1) / (whole - 1) if whole > 1 else slowdown for end in ends
-    )
-    triple = (slowdown, min(low, slowdown), max(high, slowdown))
+    triple = as_uncertain(slowdown, bounds["slowdown_movable_far"])
     return BudgetPoint(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
@@ -155,6 +153,17 @@ def _on_curve(
         price=prices.of(point.near_bytes, asked.data.movable_peak_bytes) if prices else None,
         **modelled({"slowdown": triple}, samples=0, note=_NOTE),
     )
+
+
+def as_uncertain(
+    slowdown: float, known: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """A slowdown and its interval, if its loss is relatively as uncertain as a known one."""
+    whole, *ends = known
+    low, high = (
+        1 + (slowdown - 1) * (end - 1) / (whole - 1) if whole > 1 else slowdown for end in ends
+    )
+    return slowdown, min(low, high, slowdown), max(low, high, slowdown)
 
 
 def _within(

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nearfar import __version__
+from nearfar.place.fractions import NearParts
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
 from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
 from nearfar.units import format_size
 
+#: Why a plan names nodes.
+_MIXED = "# sites on both memories; other nodes: edit the line, or `--tier NAME=numa:A+B,weights=N:M`"
+
 
 def plan_text(
     sites: Sequence[Site],
-    near: frozenset[int],
+    placing: NearParts,
     gains: Mapping[int, float],
     heap: HeapPromise,
     labels: Mapping[int, str],
     program: Sequence[str],
 ) -> str:
-    """A plan that keeps the sites ``near`` near, and places all other movable sites far.
+    """A plan that places each movable site near, far, or in fractions on both.
 
     ``labels`` are the names of sites. Blocks of sites that the run did not show are placed far if a
     budget was given, otherwise near; a plan without call sites does not place blocks.
     """
-    rules = rules_for(sites, near, gains)
+    rules = rules_for(sites, placing, gains)
     bounded = heap.near_budget_bytes is not None
     promise = Promise(
         heap=heap,
@@ -40,6 +44,8 @@ def plan_text(
         "# `nearfar run --check` holds a run against these lines:",
         *promise.lines(),
     ]
+    if mixed := placing.tier_lines():
+        lines += [_MIXED, *mixed]
     deepest = max((len(rule.name.chain) for rule in rules), default=1)
     if deepest > 1:
         lines.append("unwind frame-pointers")

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nearfar.place.fractions import NearParts
 from nearfar.place.sites import Frame, Part, Site
 
 #: libhmalloc counts 100 rules (hmalloc(3)); the last one is the default rule.
@@ -51,20 +52,20 @@ class Rule:
 
 
 def rules_for(
-    sites: Iterable[Site], near: frozenset[int], gains: Mapping[int, float]
+    sites: Iterable[Site], placing: NearParts, gains: Mapping[int, float]
 ) -> list[Rule]:
-    """Rules for the movable sites; ``near`` has the numbers of near sites, ``gains`` their gains.
+    """Rules for the movable sites; ``gains``: of near sites, by number.
 
     Longer chains come first, since the first matching rule decides. If there are more than
     ``MAX_RULES``, those with the largest bytes and time are kept.
     """
     movable = [site for site in sites if site.is_movable() and _matters(site, gains)]
-    verdicts = _verdicts(movable, near)
+    verdicts = _verdicts(movable, placing)
     by_name: dict[Name, list[Site]] = defaultdict(list)
     for site in movable:
         by_name[_name(site, verdicts)].append(site)
     rules = [
-        Rule("near" if group[0].number in near else "far", name, tuple(group))
+        Rule(placing.tier(group[0].number), name, tuple(group))
         for name, group in by_name.items()
     ]
     all_bytes = sum(site.allocated_bytes for site in movable) or 1
@@ -87,23 +88,23 @@ def _matters(site: Site, gains: Mapping[int, float]) -> bool:
     return bool(site.allocated_bytes or gains.get(site.number))
 
 
-def _name(site: Site, verdicts: Mapping[Prefix, set[bool]]) -> Name:
+def _name(site: Site, verdicts: Mapping[Prefix, set[str]]) -> Name:
     if site.selector:
         return Name(site.selector, (), site.part)
     keyword = "site" if site.kind == "heap" else "map"
     return Name(keyword, _shortest(site, verdicts), site.part)
 
 
-def _verdicts(sites: Iterable[Site], near: frozenset[int]) -> dict[Prefix, set[bool]]:
+def _verdicts(sites: Iterable[Site], placing: NearParts) -> dict[Prefix, set[str]]:
     """Tiers of the sites below each prefix of their chains, by kind."""
-    found: dict[Prefix, set[bool]] = defaultdict(set)
+    found: dict[Prefix, set[str]] = defaultdict(set)
     for site in sites:
         for length in range(1, len(site.frames) + 1):
-            found[site.kind, site.frames[:length]].add(site.number in near)
+            found[site.kind, site.frames[:length]].add(placing.tier(site.number))
     return found
 
 
-def _shortest(site: Site, verdicts: Mapping[Prefix, set[bool]]) -> Chain:
+def _shortest(site: Site, verdicts: Mapping[Prefix, set[str]]) -> Chain:
     """The shortest prefix of a site's chain that only sites of its tier have; all of it for parts,
     whose range is of one mapping."""
     chain = tuple(frame for frame in site.frames if frame.is_nameable())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
+from nearfar.records.depth import LoadedTier
 from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 
@@ -43,7 +44,11 @@ class SiteAdvice(Shaped):
     first_touch_s: float = Field(
         0.0, description="CPU time that first touches of its pages add when it is far"
     )
-    verdict: Placing = Field(description="fixed: no plan can move it, and it stays near")
+    verdict: Placing = Field(
+        description="fixed: no plan can move it, and it stays near; interleaved: its pages are on "
+        "both memories"
+    )
+    near_share: Share | None = Field(None, description="of its pages, if it is interleaved")
 
 
 class BudgetPoint(Shaped):
@@ -79,6 +84,19 @@ class PolicyAdvice(Shaped):
     far_writes: Count = Field(description="lines, of the program and of what was moved")
 
 
+class FractionAdvice(Shaped):
+    """Sites on both memories, under the load that the program makes itself; slowdowns of CPU time."""
+
+    applied: bool = Field(description="the plan has it; otherwise it saves less than 1 % of time")
+    exact: bool = Field(description="no placement of these sites is faster; false: not known")
+    near_bytes: Count = Field(description="most movable memory that it keeps near at once")
+    slowdown: Amount
+    whole_sites_slowdown: Amount = Field(description="of the plan in which each site is whole")
+    all_far_slowdown: Amount
+    near_load: LoadedTier
+    far_load: LoadedTier
+
+
 class FarAdvice(Shaped):
     """One far memory. Slowdowns are of CPU time, against all data near; times are wall times."""
 
@@ -112,6 +130,9 @@ class FarAdvice(Shaped):
     price_plan: Amount | None = None
     lacking: list[str] = Field(
         default_factory=list, description="what of energy, wear and price is not known, and why"
+    )
+    fractions: FractionAdvice | None = Field(
+        None, description="absent if no site can be placed on both memories"
     )
     policies: list[PolicyAdvice] = Field(default_factory=list)
     sites: list[SiteAdvice]

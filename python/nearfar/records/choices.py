@@ -96,7 +96,7 @@ PlacementTool = Literal["damo", "numactl", "weighted-interleave", "memkind"]
 #: How advice observed a program.
 AdviceMethod = Literal["sampled", "emulated"]
 #: Where advice puts a site.
-Placing = Literal["near", "far", "fixed"]
+Placing = Literal["near", "far", "interleaved", "fixed"]
 #: Policies that advice compares with a plan.
 PolicyName = Literal["first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode"]
 

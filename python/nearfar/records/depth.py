@@ -77,6 +77,19 @@ class AccessResult(Shaped):
     )
 
 
+class LoadedTier(Shaped):
+    """A memory while the program runs."""
+
+    name: str
+    read_share: Share
+    bandwidth_bytes_per_s: Amount = Field(description="of the program and the background")
+    background_bytes_per_s: Amount
+    idle_latency_ns: Positive
+    latency_ns: Positive = Field(description="at this bandwidth")
+    utilization: Amount = Field(description="fraction of the highest bandwidth of the curve")
+    at_open_end: bool = Field(description="used to the end of a curve that is not saturated")
+
+
 class PersistPoint(Shaped):
     """Blocks stored, flushed, and one fence."""
 

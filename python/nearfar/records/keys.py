@@ -120,7 +120,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "lower",
         """
         slowdown slowdown_all_far slowdown_movable_far slowdown_plan unflushed_slowdown regret
-        wall_slowdown predicted_slowdown""",
+        wall_slowdown predicted_slowdown whole_sites_slowdown all_far_slowdown""",
     ),
     ("ratio", "higher", "time_saved energy_saved row_hit_share"),
     (

@@ -203,6 +203,39 @@ def site_name(site: SiteAdvice) -> str:
     return f"{'>'.join(reversed(names))}  {site.at}" if names and all(names) else site.at
 
 
+def verdict(site: SiteAdvice) -> str:
+    """Where a site is placed, in a table: of an interleaved one how much is near."""
+    return site.verdict if site.near_share is None else f"{site.near_share:.1%} near"
+
+
+def fractions(far: FarAdvice) -> str:
+    """What sites on both memories gain, and the load of both; empty if that is not known."""
+    found = far.fractions
+    if found is None:
+        return ""
+    whole, mixed = (
+        f"{format_quantity('slowdown', value)} {interval_of(found, key) or ''}".rstrip()
+        for key, value in (
+            ("whole_sites_slowdown", found.whole_sites_slowdown),
+            ("slowdown", found.slowdown),
+        )
+    )
+    if not found.applied:
+        return (
+            f"under its own load: {whole} with each site on one memory; sites on both save less "
+            "than 1 %"
+        )
+    loads = ", ".join(
+        f"{load.name} at {load.utilization:.0%} of its bandwidth"
+        for load in (found.near_load, found.far_load)
+    )
+    sure = "" if found.exact else "; a better placement may exist"
+    return (
+        f"under its own load: {whole} with each site on one memory, {mixed} with sites on both "
+        f"({loads}){sure}"
+    )
+
+
 def warnings(result: AdviceResult) -> list[str]:
     """What is special about this run, and how to use the plan."""
     name = result.program[0].rpartition("/")[2]

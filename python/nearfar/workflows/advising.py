@@ -19,6 +19,7 @@ from nearfar.process.names import program_name
 from nearfar.profiles import load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
+from nearfar.workflows.advice_fractions import add_fractions
 from nearfar.workflows.host_here import memory_profile
 from nearfar.workflows.observation import AdviceRequest, Observation, is_profile, tiers_of
 
@@ -47,6 +48,7 @@ def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceRe
         "pid": wanted.pid,
         "perf": wanted.perf,
         "background": list(wanted.background),
+        "whole_sites": wanted.whole_sites,
     }
     with recorded("advise", arguments, options) as recording:
         result = run(wanted, recording)
@@ -116,14 +118,18 @@ def _loaded(wanted: AdviceRequest, side: str, profile: Profile) -> ProfileUnderL
 
 
 def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
+    sides = [("near", wanted.near), *(("far", name) for name in wanted.far)]
+    idle = [_memory(name, seen.host, seen.resident_bytes) for _, name in sides]
     loaded = [
-        _loaded(wanted, side, _memory(name, seen.host, seen.resident_bytes))
-        for side, name in [("near", wanted.near), *(("far", name) for name in wanted.far)]
+        _loaded(wanted, side, profile) for (side, _), profile in zip(sides, idle, strict=True)
     ]
     near, *fars = (each.profile for each in loaded)
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
-    found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
+    whole = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
+    found, limits = add_fractions(
+        wanted, seen, recording.session, asked, idle[0], list(zip(whole, idle[1:], strict=True))
+    )
     counted_by = seen.caches if wanted.emulate else None
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
     result = AdviceResult(
@@ -140,7 +146,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         plan=str(plan) if plan else None,
         standard_input=wanted.stdin.words,
         fars=[each.advice for each in found],
-        limits=seen.limits,
+        limits=[*seen.limits, *limits],
         warnings=[
             *seen.warnings,
             *(text for each in loaded for text in each.notes),
@@ -193,8 +199,8 @@ def _write_plan(
     )
     text = plan_text(
         asked.data.sites,
-        found.point.near,
-        found.gains,
+        found.placing,
+        found.choices.gains,
         heap,
         asked.labels.at,
         wanted.program or [wanted.name()],

@@ -36,6 +36,7 @@ class AdviceRequest:
     pid: int | None = None
     perf: str | None = None
     background: tuple[str, ...] = ()
+    whole_sites: bool = False
 
     def name(self) -> str:
         """What is advised on, in messages."""

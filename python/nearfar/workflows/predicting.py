@@ -126,7 +126,8 @@ def _write_interleaved(
     import tempfile
 
     from nearfar.files import write_whole
-    from nearfar.place.interleaved_plan import PlannedSite, parse_nodes, plan_text
+    from nearfar.place.fractions import parse_nodes
+    from nearfar.place.interleaved_plan import PlannedSite, plan_text
     from nearfar.place.plan_reader import read_plan
 
     near_s = result.all_near_time_s or result.time_s
@@ -136,7 +137,6 @@ def _write_interleaved(
             site.name,
             site.rule,
             round(found.near_share * result.steps),
-            result.steps,
             round(site.size_bytes),
             site.read_bytes,
             site.write_bytes,

@@ -27,8 +27,10 @@ _SLOWER, _NARROWER = 1.3, 1.5
 #: Factor by which a ratio of distances may differ from that of latencies.
 _DISTANCES = 2.5
 
+#: A store that misses the caches first reads its line, so that the program waits for a read.
 _FIGURES = (
     ("read latency", "read_latency_ns", "latency_ns"),
+    ("write latency", "write_latency_ns", "latency_ns"),
     ("read bandwidth", "read_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"),
     ("write bandwidth", "write_bandwidth_bytes_per_s", "write_bandwidth_bytes_per_s"),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
@@ -21,12 +22,13 @@ _NUMA = re.compile(r"numa:([0-9]+(?:\+[0-9]+)*)")
 @dataclass(frozen=True)
 class NodeTier:
     """A tier. Pages on any of its ``nodes`` are where they belong; ``capacity_bytes``: None if it
-    has no limit."""
+    has no limit; ``weights``: of an interleaved tier, by node."""
 
     name: str
     specification: str
     nodes: frozenset[int]
     capacity_bytes: int | None = None
+    weights: Mapping[int, int] = field(default_factory=dict)
 
 
 def node_tiers(tiers: Mapping[str, str]) -> dict[str, NodeTier]:
@@ -40,20 +42,34 @@ def node_tiers(tiers: Mapping[str, str]) -> dict[str, NodeTier]:
 
 def _tier(name: str, specification: str) -> NodeTier:
     memory, *options = specification.split(",")
-    capacity = None
+    nodes = _nodes(name, memory)
+    capacity, weights = None, {}
     for option in options:
         if option.startswith("capacity="):
             capacity = parse_size(option.removeprefix("capacity="))
         elif option.startswith("weights="):
-            raise BadInputError(
-                f"tier {name} has {option}, and pages of running processes are not interleaved",
-                f"give the tier one memory: --tier {name}=numa:1",
-            )
+            weights = _weights(name, memory, option.removeprefix("weights="))
         elif not _WITHOUT_EFFECT.fullmatch(option):
             raise BadInputError(
                 f"invalid option '{option}' of tier {name}", "hmalloc(3) lists the options of tiers"
             )
-    return NodeTier(name, specification, _nodes(name, memory), capacity)
+    return NodeTier(name, specification, nodes, capacity, weights)
+
+
+def _weights(name: str, memory: str, text: str) -> dict[int, int]:
+    """Weights by node, of a tier that names its nodes."""
+    nodes = memory.removeprefix("numa:").split("+")
+    weights = text.split(":")
+    valid = all(re.fullmatch("[0-9]{1,3}", each) and 1 <= int(each) <= 255 for each in weights)
+    if not valid or len(weights) != len(nodes) or len(nodes) < 2:
+        raise BadInputError(
+            f"invalid weights '{text}' of tier {name}: one of 1 to 255 for each of its nodes",
+            f"write them like --tier {name}=numa:0+1,weights=5:3",
+        )
+    found: Counter[int] = Counter()
+    for node, weight in zip(nodes, weights, strict=True):
+        found[int(node)] += int(weight)
+    return found
 
 
 def _nodes(name: str, memory: str) -> frozenset[int]:
@@ -105,6 +121,9 @@ def freest(nodes: frozenset[int]) -> int:
 
 def described(tier: NodeTier) -> str:
     """The tier in words."""
-    nodes = "+".join(str(node) for node in sorted(tier.nodes))
+    ordered = sorted(tier.nodes)
+    nodes = "+".join(str(node) for node in ordered)
+    if tier.weights:
+        nodes += ", " + ":".join(str(tier.weights[node]) for node in ordered)
     limit = f", up to {format_size(tier.capacity_bytes)}" if tier.capacity_bytes else ""
     return f"{tier.name} (node {nodes}{limit})"

@@ -71,7 +71,7 @@ class Look:
     tiers: dict[tuple[int, int], str] = field(default_factory=dict)
     refused: Counter[Refusal] = field(default_factory=Counter)
     by_tier: Counter[str] = field(default_factory=Counter)
-    full: set[str] = field(default_factory=set)
+    full: set[frozenset[int]] = field(default_factory=set)
     back: int = 0
     migrations: int = 0
     complete: bool = False
@@ -247,7 +247,7 @@ class PageMover:
 
         tier = wanted.tier
         size = sum(pages for _, pages, _ in piece) * PAGE
-        if tier.name in look.full:
+        if tier.nodes in look.full:
             look.refused["no memory"] += size
             return
         if tier.capacity_bytes is not None and (
@@ -279,7 +279,7 @@ class PageMover:
             if reason in ("absent", "zero page"):
                 count.wanted -= size
             if reason == "no memory":
-                look.full.add(wanted.tier.name)
+                look.full.add(wanted.tier.nodes)
         count.placed += moved
         count.moved += moved
         look.by_tier[wanted.tier.name] += moved

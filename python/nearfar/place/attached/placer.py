@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.place.attached.block_turns import single_node_parts
 from nearfar.place.attached.decisions import Decisions
 from nearfar.place.attached.node_tiers import NodeTier, node_tiers
 from nearfar.place.attached.page_mover import (
@@ -134,7 +135,8 @@ class Placer:
             for part in decisions.of(region):
                 self._regions[region.start] = region
                 rule = part.rule
-                yield WantedRange(part.start, part.end, tiers[rule.tier], rule.number, region.start)
+                for start, end, tier in single_node_parts(part.start, part.end, tiers[rule.tier]):
+                    yield WantedRange(start, end, tier, rule.number, region.start)
 
     def _run(self, ranges: Callable[[], Iterable[WantedRange]], *, once: bool) -> Placed:
         found = Placed()

@@ -8,7 +8,11 @@ from nearfar.report import advice_words as words
 from nearfar.report.other_tools.header import comment, header
 from nearfar.units import format_size
 
-_KINDS = {"near": "MEMKIND_DEFAULT", "far": "MEMKIND_DAX_KMEM"}
+_KINDS = {
+    "near": "MEMKIND_DEFAULT",
+    "far": "MEMKIND_DAX_KMEM",
+    "interleaved": "MEMKIND_INTERLEAVE",  # page by page over all nodes, in equal parts
+}
 
 
 def lines(result: AdviceResult) -> list[str]:

@@ -39,7 +39,7 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
     rows = [
         [
             words.site_name(site),
-            site.verdict,
+            words.verdict(site),
             format_size(site.size_bytes),
             f"{share:.0%}",
             figure(site, "far_time_s"),
@@ -48,7 +48,8 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
         for site, share in sites.shown
     ]
     table = [columns(heads, rows, 2)] if rows else [Text("no site loses anything")]
-    return [*table, *([Text(sites.rest, style="dim")] if sites.rest else [])]
+    lines = [line for line in (sites.rest, words.fractions(far)) if line]
+    return [*table, *(Text(line, style="dim") for line in lines)]
 
 
 def _bounds(result: AdviceResult, far: FarAdvice) -> RenderableType:

@@ -51,6 +51,7 @@ def section(context: Context) -> Section | None:
     tables = [
         *_basis(result),
         _sites(result),
+        *_fractions(result),
         *_within(result),
         _bounds(result),
         *_expenses(result),
@@ -212,7 +213,7 @@ def _sites(result: AdviceResult) -> Table:
     rows = [
         [
             Cell(words.site_name(site), "; ".join(site.functions or site.chain[1:]), code=True),
-            Cell(site.verdict),
+            Cell(words.verdict(site)),
             Cell(format_size(site.size_bytes)),
             Cell(f"{share:.0%}", bar=round(100 * share)),
             figure_cell(site, "far_time_s"),
@@ -231,6 +232,39 @@ def _sites(result: AdviceResult) -> Table:
         lead=sentence(sites.rest) + "." if sites.rest else "",
         stacked=True,
     )
+
+
+def _fractions(result: AdviceResult) -> list[Table]:
+    """Sites on both memories, next to whole sites, at the latency under their own load."""
+    rows = [
+        [
+            Cell(far.far, code=True),
+            figure_cell(far.fractions, "all_far_slowdown"),
+            figure_cell(far.fractions, "whole_sites_slowdown"),
+            figure_cell(far.fractions, "slowdown"),
+            *(
+                Cell(f"{load.utilization:.0%}, {load.latency_ns:.0f} ns")
+                for load in (far.fractions.near_load, far.fractions.far_load)
+            ),
+            Cell("yes" if far.fractions.applied else "no: saves less than 1 %"),
+        ]
+        for far in result.fars
+        if far.fractions is not None
+    ]
+    if not rows:
+        return []
+    heads = ["Far memory", "All far", "Whole sites", "Sites on both", "Near load", "Far load"]
+    return [
+        Table(
+            [*heads, "In the plan"],
+            rows,
+            "Slowdown under the program's own load, with sites on one memory or on both",
+            frozenset({1, 2, 3, 4, 5}),
+            lead="Load: fraction of the bandwidth in use, and the latency at this load, with sites "
+            "on both memories.",
+            stacked=True,
+        )
+    ]
 
 
 def _within(result: AdviceResult) -> list[Table]:
