@@ -101,6 +101,27 @@ def test_the_chased_site_makes_the_loss_and_is_kept_near(
     assert ran.code == 0, ran.stderr
 
 
+def test_a_table_that_does_not_fit_the_budget_is_near_in_part(
+    run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
+) -> None:
+    flags = (*host, "--near-budget", "40MiB", "--json", "found.json")
+    done = run_nearfar("advise", *flags, "--", str(program))
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    assert (found["sites"][0]["verdict"], found["sites"][0]["near_share"]) == ("interleaved", 5 / 8)
+    assert found["near_bytes"] == 40 << 20
+    fractions = found["fractions"]
+    assert fractions["applied"]
+    assert fractions["slowdown"] == found["slowdown_plan"] < fractions["whole_sites_slowdown"]
+    whole = run_nearfar("advise", *flags, "--whole-sites", "--", str(program))
+    assert whole.code == 0, whole.stderr
+    assert read(tmp_path)["sites"][0]["verdict"] == "far"
+    assert read(tmp_path)["fractions"] is None
+    tiers = ("--tier", "far=dram", "--tier", "near5far3=numa:0+0,weights=5:3")
+    ran = run_nearfar("run", "--plan", found["plan"], *tiers, "--", str(program), "9")
+    assert ran.code == 0, ran.stderr
+
+
 def test_programs_that_it_starts_are_included_by_name(
     run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+import factories
 from nearfar.model.interleave import Load, LoadedMemory
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Cost, SiteCost
@@ -19,6 +21,9 @@ from nearfar.place.sites import Frame, Site
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves
 from nearfar.records.depth import LoadedTier
+from nearfar.report.console import print_result
+from nearfar.report.html.sections import advice as page
+from nearfar.report.terminal import advising as terminal
 
 MIB = 1 << 20
 GB = 1e9
@@ -153,12 +158,15 @@ def test_small_sites_stay_whole_and_count_as_load() -> None:
     assert fractions.steps[0] == 8
     assert fractions.steps[1] < 8
     assert fractions.best["near"]["bandwidth_bytes_per_s"] > 20 * GB
-    assert find_fractions(
-        asked_for(small, budget=None),
-        advise(asked_for(small, budget=None), FAR, load_profile("cxl-asic")),
-        FAST,
-        SLOW,
-    ) is None
+    assert (
+        find_fractions(
+            asked_for(small, budget=None),
+            advise(asked_for(small, budget=None), FAR, load_profile("cxl-asic")),
+            FAST,
+            SLOW,
+        )
+        is None
+    )
 
 
 def test_memory_that_others_use_makes_far_memory_worth_more() -> None:
@@ -194,7 +202,7 @@ def loads() -> tuple[LoadedTier, LoadedTier]:
     return LoadedTier(name="n", **common), LoadedTier(name="f", **common)  # type: ignore[arg-type]
 
 
-def test_the_advice_has_the_plan_in_fractions() -> None:
+def test_the_advice_has_the_plan_in_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     asked = asked_for(Stalls(512 * MIB, 2, 6, 1 * GB), Stalls(64 * MIB, 1, 9), budget=320 * MIB)
     whole, fractions = found_for(asked)
     made = with_fractions(asked, whole, fractions, (0, 2), loads()).advice
@@ -209,4 +217,11 @@ def test_the_advice_has_the_plan_in_fractions() -> None:
         0: ("interleaved", 0.5),
         1: ("near", None),
     }
-    assert made.sites[0].site == 1
+    result = factories.advice().model_copy(update={"fars": [made], "sites": made.sites})
+    print_result(terminal.advice(result))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"s0 50.0% near 512 MiB", shown)
+    assert "under its own load: 1.40 ×" in shown
+    assert "with sites on both (n at 50% of its bandwidth, f at 50% of its bandwidth)" in shown
+    (table,) = page._fractions(result)
+    assert [cell.text for cell in table.rows[0]][-3:] == ["50%, 1 ns", "50%, 1 ns", "yes"]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from nearfar._native import NativeError
 from nearfar.errors import BadInputError, MachineError
-from nearfar.place.attached.block_turns import BLOCK, single_node_parts
 from nearfar.place.attached import kernel_moves, page_mover
+from nearfar.place.attached.block_turns import BLOCK, single_node_parts
 from nearfar.place.attached.kernel_moves import moving_settings
 from nearfar.place.attached.node_tiers import NodeTier, node_tiers
 from nearfar.place.attached.page_mover import Look, MoveLimits, PageMover, StoppedError, WantedRange
@@ -326,7 +326,7 @@ def test_blocks_of_an_interleaved_tier_have_nodes_by_their_address() -> None:
     assert all(one[2].nodes != other[2].nodes for one, other in pairwise(parts))
     near = sum(stop - start for start, stop, tier in parts if tier.nodes == {0})
     assert near / (end - begin) == pytest.approx(5 / 8, abs=0.01)
-    inner = [part for part in single_node_parts(40 * BLOCK, 80 * BLOCK, MIXED)]
+    inner = list(single_node_parts(40 * BLOCK, 80 * BLOCK, MIXED))
     known = {start: tier for start, _, tier in parts}
     assert all(tier == known[start] for start, _, tier in inner[1:])
     assert all(start % BLOCK == 0 for start, _, _ in parts[1:])

@@ -102,6 +102,23 @@ def test_memory_without_a_call_chain_has_its_selector_and_parts_have_ranges() ->
     }
 
 
+def test_regions_of_every_size_are_of_a_class() -> None:
+    """A region that grows beyond the sizes of the observed run has the rules of the largest."""
+    large, table = "map=anonymous size=67108864..268435455", "map=anonymous size=4194304..16777215"
+    regions = [replace(site(n, kind="mapping", size=8 << 20), selector=large) for n in (1, 2)]
+    sites = [
+        replace(regions[0], part=(0, 1 << 20)),
+        replace(regions[1], part=(1 << 20, None)),
+        replace(site(3, kind="mapping", size=8 << 20), selector=table),
+    ]
+    rules = rules_for(sites, NearParts.whole({1}), {1: 5.0})
+    assert [(rule.name.condition(), rule.tier) for rule in rules] == [
+        ("map=anonymous size=16777216.. range=0..1048576", "near"),
+        ("map=anonymous size=16777216.. range=1048576..", "far"),
+        ("map=anonymous size=1048576..16777215", "far"),
+    ]
+
+
 def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that compile themselves have thousands of sites (node: 3,276)."""
     compared = 0

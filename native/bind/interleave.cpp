@@ -40,9 +40,7 @@ std::vector<Site> sites_of(const std::vector<SiteTuple>& tuples) {
   return sites;
 }
 
-Demand demand_of(const DemandTuple& tuple) {
-  return std::make_from_tuple<Demand>(tuple);
-}
+Demand demand_of(const DemandTuple& tuple) { return std::make_from_tuple<Demand>(tuple); }
 
 PlacementTime make_model(double base_ns, const TierTuple& near, const TierTuple& far) {
   Result<PlacementTime> made = PlacementTime::create(base_ns, tier_of(near), tier_of(far));

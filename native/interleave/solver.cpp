@@ -31,8 +31,8 @@ class Search {
 public:
   Search(const PlacementTime& times, std::vector<Site> sites, unsigned steps,
          std::uint64_t max_nodes, const Demand& fixed)
-      : times_(times), sites_(std::move(sites)), fixed_(fixed), bound_(times, sites_), steps_(steps),
-        nodes_left_(max_nodes), levels_(sites_.size()), best_(sites_.size()),
+      : times_(times), sites_(std::move(sites)), fixed_(fixed), bound_(times, sites_),
+        steps_(steps), nodes_left_(max_nodes), levels_(sites_.size()), best_(sites_.size()),
         size_left_(sites_.size() + 1) {
     for (std::size_t i = sites_.size(); i-- > 0;)
       size_left_[i] = size_left_[i + 1] + sites_[i].size_bytes;
@@ -210,8 +210,8 @@ std::vector<std::size_t> by_weight(const PlacementTime& times, std::span<const S
 
 } // namespace
 
-Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps,
-                 unsigned steps, const Demand& fixed) {
+Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps, unsigned steps,
+                 const Demand& fixed) {
   Demand demand = fixed;
   for (std::size_t i = 0; i < sites.size(); ++i)
     demand.add(sites[i], static_cast<double>(near_steps[i]) / steps);

@@ -85,8 +85,8 @@ double exhaustive(const Case& given, unsigned steps) {
   double best = std::numeric_limits<double>::infinity();
   for (bool more = true; more;) {
     if (fits(given.times, given.sites, levels, steps))
-      best = std::min(best,
-                      given.times.time_ns(demand_of(given.sites, levels, steps, given.fixed)));
+      best =
+          std::min(best, given.times.time_ns(demand_of(given.sites, levels, steps, given.fixed)));
     more = false;
     for (unsigned& level : levels) {
       more = level < steps;

@@ -208,7 +208,8 @@ def advise(
     ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
     move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
     run, in seconds. ``background``: traffic of other programs on these profiles, such as
-    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``host``: host whose caches are modeled; ``this`` is measured on first use.
+    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``host``: host whose caches are
+    modeled; ``this`` is measured on first use.
     ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
     the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """

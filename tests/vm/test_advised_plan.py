@@ -19,6 +19,34 @@ pytestmark = [
 ]
 
 
+def test_a_site_that_does_not_fit_is_interleaved(
+    machine: Machine, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    """Advice proposes five eighths near; the kernel's pages are there."""
+    program = compile_c(machine.share, "chased_table", flags=["-fno-omit-frame-pointer"])
+    host = write_small_host(tmp_path / "small.toml")
+    flags = ["--near", "ddr4", "--far", "cxl-asic", "--host", str(host), "--json", "-"]
+    done = run_nearfar("advise", *flags, "--near-budget", "10MiB", "--", str(program), "8000000")
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["fractions"]["applied"]
+    plan = tmp_path / found["plan"]
+    assert "tier near5far3 numa:0+1,weights=5:3" in plan.read_text()
+    shutil.copy(plan, machine.share / "fractions.plan")
+    ran = machine.run(
+        "./nearfar run --plan /mnt/share/fractions.plan --tier far=numa:1 --check --no-traffic "
+        "--json /tmp/check.json -- /mnt/share/chased_table 1000"
+    )
+    print(ran)
+    assert ran.code == 0, ran.stderr
+    near, far = (int(number) for number in ran.stdout.split())
+    assert near + far == 4096
+    assert near == pytest.approx(5 / 8 * 4096, rel=0.03)
+    check = json.loads(machine.run("cat /tmp/check.json").ok())["check"]
+    assert check["kept"]
+    assert {rule["tier"] for rule in check["rules"]} >= {"near5far3"}
+
+
 def test_sites_live_where_advise_put_them(
     machine: Machine, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:

@@ -123,6 +123,29 @@ def test_pages_are_placed_while_the_program_runs_and_moved_back(guest: Guest) ->
     assert "no record below nearfar-runs of moved pages" in again.stderr
 
 
+def test_pages_are_interleaved_by_weights_and_moved_back(guest: Guest) -> None:
+    """Blocks of 2 MiB: three of four are on node 1, and stay there."""
+    plan = "hmalloc-plan 1\ntier mixed numa:0+1,weights=1:3\n"
+    plan += "".join(
+        line.replace("rule far", "rule mixed") + "\n"
+        for line in PLAN.splitlines()
+        if line.startswith("rule")
+    )
+    (guest.machine.share / "mixed.plan").write_text(plan)
+    _, found = place(guest, "--plan /mnt/share/mixed.plan --once --rate unlimited")
+    assert found["placed_bytes"] >= 0.98 * found["wanted_bytes"] >= 35 * MIB
+    near, far = guest.where("anonymous")
+    assert far / (near + far) == pytest.approx(0.75, abs=0.09)
+    assert found["tiers"] == {"mixed": "numa:0+1,weights=1:3"}
+    guest.assert_works()
+    _, again = place(guest, "--plan /mnt/share/mixed.plan --once --rate unlimited")
+    assert again["moved_bytes"] == 0  # each block stays where it is
+    _, back = place(guest, "--revert")
+    assert back["moved_bytes"] == found["moved_bytes"]
+    assert guest.share(0) == 1
+    guest.assert_works()
+
+
 def test_it_follows_a_program_that_maps_unmaps_and_forks(guest: Guest) -> None:
     machine = guest.machine
     machine.run("rm -f /tmp/attached.json").ok()

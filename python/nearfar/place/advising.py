@@ -155,9 +155,7 @@ def _on_curve(
     )
 
 
-def as_uncertain(
-    slowdown: float, known: tuple[float, float, float]
-) -> tuple[float, float, float]:
+def as_uncertain(slowdown: float, known: tuple[float, float, float]) -> tuple[float, float, float]:
     """A slowdown and its interval, if its loss is relatively as uncertain as a known one."""
     whole, *ends = known
     low, high = (

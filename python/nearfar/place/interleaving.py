@@ -123,7 +123,7 @@ def find_fractions(
     steps = {**dict.fromkeys(kept, STEPS), **dict(zip(free, best["near_steps"], strict=True))}
     return FractionsFound(
         steps={number: step for number, step in steps.items() if step},
-        near_bytes=near_bytes_of(asked, steps),
+        near_bytes=_near_bytes(asked, steps),
         best=best,
         whole=whole,
         all_far_s=all_far["time_ns"] / _NS,
@@ -197,7 +197,9 @@ def _idle(
     """The sites on idle memories, with the traffic that near memory can have carried."""
     running = replace(near, background=_with_traffic(wall_s, loads, part, near))
     near_ns = state_of(running)["latency_ns"]
-    far_factor = state_of(far)["latency_ns"] / state_of(replace(far, background=Load()))["latency_ns"]
+    far_factor = (
+        state_of(far)["latency_ns"] / state_of(replace(far, background=Load()))["latency_ns"]
+    )
     near_part = state_of(replace(near, background=Load()))["latency_ns"] / near_ns
     far_part = state_of(near)["latency_ns"] / near_ns / far_factor
     return [
@@ -230,11 +232,10 @@ def _room(asked: AdviceInputs, found: FarResult, free: Sequence[int]) -> float:
     return float(used + max(budget - found.point.near_bytes, 0))
 
 
-def near_bytes_of(asked: AdviceInputs, steps: Mapping[int, int]) -> int:
+def _near_bytes(asked: AdviceInputs, steps: Mapping[int, int]) -> int:
     """Most bytes that are near at once."""
-    sizes = asked.data.sizes
-    held = sum(sizes[number] * (step / STEPS) for number, step in steps.items() if step)
-    return int(max(held, default=0)) if steps else 0
+    held = [asked.data.sizes[number] * (step / STEPS) for number, step in steps.items() if step]
+    return int(sum(held).max()) if held else 0
 
 
 def with_fractions(
@@ -259,9 +260,7 @@ def with_fractions(
                 "whole_sites_slowdown": _interval(
                     found.advice, _slowdown(asked, fractions.whole_s)
                 ),
-                "all_far_slowdown": _interval(
-                    found.advice, _slowdown(asked, fractions.all_far_s)
-                ),
+                "all_far_slowdown": _interval(found.advice, _slowdown(asked, fractions.all_far_s)),
             },
             samples=0,
             note=_NOTE,

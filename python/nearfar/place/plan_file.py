@@ -12,7 +12,9 @@ from nearfar.place.sites import Site
 from nearfar.units import format_size
 
 #: Why a plan names nodes.
-_MIXED = "# sites on both memories; other nodes: edit the line, or `--tier NAME=numa:A+B,weights=N:M`"
+_MIXED = (
+    "# sites on both memories; other nodes: edit the line, or `--tier NAME=numa:A+B,weights=N:M`"
+)
 
 
 def plan_text(

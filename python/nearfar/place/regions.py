@@ -2,7 +2,8 @@
 
 The kernel joins and splits mappings; a region is what lies together. A plan names a region that
 the kernel has no name for by its size, in classes that are a factor of 4 wide: the sizes of a
-program's regions change less from run to run than their addresses, which are random.
+program's regions change less from run to run than their addresses, which are random. ``rules``
+leaves no gaps between the classes of a plan.
 """
 
 from __future__ import annotations

@@ -9,13 +9,16 @@ ones lead to sites on different tiers.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nearfar.place.fractions import NearParts
-from nearfar.place.sites import Frame, Part, Site
+from nearfar.place.sites import MIN_PLACED_BYTES, Frame, Part, Site
 
+#: Regions of a class of sizes (``regions.SampledRegion``).
+_BY_SIZE = re.compile(r"map=anonymous size=(\d+)\.\.(\d+)")
 #: libhmalloc counts 100 rules (hmalloc(3)); the last one is the default rule.
 MAX_RULES = 99
 
@@ -51,9 +54,7 @@ class Rule:
     sites: tuple[Site, ...]
 
 
-def rules_for(
-    sites: Iterable[Site], placing: NearParts, gains: Mapping[int, float]
-) -> list[Rule]:
+def rules_for(sites: Iterable[Site], placing: NearParts, gains: Mapping[int, float]) -> list[Rule]:
     """Rules for the movable sites; ``gains``: of near sites, by number.
 
     Longer chains come first, since the first matching rule decides. If there are more than
@@ -65,8 +66,7 @@ def rules_for(
     for site in movable:
         by_name[_name(site, verdicts)].append(site)
     rules = [
-        Rule(placing.tier(group[0].number), name, tuple(group))
-        for name, group in by_name.items()
+        Rule(placing.tier(group[0].number), name, tuple(group)) for name, group in by_name.items()
     ]
     all_bytes = sum(site.allocated_bytes for site in movable) or 1
     all_gains = sum(gains.values()) or 1.0
@@ -79,7 +79,26 @@ def rules_for(
             )
         ),
     )[:MAX_RULES]
-    return sorted(kept, key=lambda rule: (-len(rule.name.chain), rule.sites[0].number))
+    ordered = sorted(kept, key=lambda rule: (-len(rule.name.chain), rule.sites[0].number))
+    return _without_gaps(ordered)
+
+
+def _without_gaps(rules: list[Rule]) -> list[Rule]:
+    """Rules for regions by size, so that each size has a class: with another input a region grows
+    beyond the largest size that was seen, or falls between two."""
+    names = {rule.name.keyword for rule in rules}
+    sizes = sorted((int(match[2]), name) for name in names if (match := _BY_SIZE.fullmatch(name)))
+    wider, least = {}, MIN_PLACED_BYTES
+    for most, name in sizes:
+        top = "" if name == sizes[-1][1] else most
+        wider[name] = f"map=anonymous size={least}..{top}"
+        least = most + 1
+    return [
+        replace(
+            rule, name=replace(rule.name, keyword=wider.get(rule.name.keyword, rule.name.keyword))
+        )
+        for rule in rules
+    ]
 
 
 def _matters(site: Site, gains: Mapping[int, float]) -> bool:

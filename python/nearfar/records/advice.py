@@ -85,7 +85,7 @@ class PolicyAdvice(Shaped):
 
 
 class FractionAdvice(Shaped):
-    """Sites on both memories, under the load that the program makes itself; slowdowns of CPU time."""
+    """Sites on both memories, under the load of the program itself; slowdowns of CPU time."""
 
     applied: bool = Field(description="the plan has it; otherwise it saves less than 1 % of time")
     exact: bool = Field(description="no placement of these sites is faster; false: not known")

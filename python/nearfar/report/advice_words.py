@@ -214,7 +214,7 @@ def fractions(far: FarAdvice) -> str:
     if found is None:
         return ""
     whole, mixed = (
-        f"{format_quantity('slowdown', value)} {interval_of(found, key) or ''}".rstrip()
+        f"{format_quantity('slowdown', value)}{_known(found, key)}"
         for key, value in (
             ("whole_sites_slowdown", found.whole_sites_slowdown),
             ("slowdown", found.slowdown),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nearfar.place.advising import AdviceInputs, FarResult
     from nearfar.records.profile import Figure, Profile
 
-#: Fraction of the bandwidth of one thread above which a program's traffic adds to latency.
+#: Fraction of a bandwidth, of one thread or of all, above which traffic adds to latency.
 _MUCH_TRAFFIC = 0.25
 #: Time of a measurement of loaded latency, and its epochs.
 _BUDGET_S, _EPOCHS = 5.0, 3
@@ -90,8 +90,9 @@ def _with_fractions(
     loads = loaded_tier(sides[0], states[0]), loaded_tier(sides[1], states[1])
     better = with_fractions(asked, found, fractions, nodes, loads)
     notes: list[str] = []
-    if better.placing.tier_lines():
-        notes += load_warnings(sides[0], states[0]) + load_warnings(sides[1], states[1])
+    for memory, state in zip(sides, states, strict=True):
+        if better.placing.tier_lines() and state["utilization"] >= _MUCH_TRAFFIC:
+            notes += load_warnings(memory, state)
     if fractions.traffic_share < 1:
         notes.append(
             f"{sides[0].name} cannot carry the estimated traffic of the run: "
