@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conftest import RunNearfar
@@ -103,8 +103,10 @@ def test_only_the_script_is_on_stdout(
 
 
 @given(st.floats(1e9, 1e12), st.floats(1e9, 1e12))
+@example(130295150450.0, 719229230470.0)
 def test_weights_are_close_to_the_ratio_of_bandwidths(near: float, far: float) -> None:
     ours = weights(near, far)
     assert min(ours) >= 1
-    assert ours[0] / ours[1] == pytest.approx(min(max(near / far, 1 / 255), 255), rel=0.08)
+    # 1:5 and 1:6 are neighbours, 1/11 from the ratio in their middle
+    assert ours[0] / ours[1] == pytest.approx(min(max(near / far, 1 / 255), 255), rel=0.1)
     assert weights(far, near) == ours[::-1]
