@@ -14,6 +14,7 @@ import typer
 from crashing import needs_libpmem
 from documents import Command, follow, read
 from nearfar.cli.app import app
+from tracing import needs_emulator
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -29,6 +30,8 @@ MARKS = {
     "docs/tutorials/crash.md": needs_libpmem,
     "docs/how-to/persist.md": needs_libpmem,
     "docs/how-to/pool.md": needs_libpmem,
+    "docs/how-to/advise.md": needs_emulator,
+    "docs/how-to/trace.md": needs_emulator,
 }
 #: Seconds for a command: one that builds the whole library takes minutes on a slow machine.
 _LONGEST = 1800

@@ -63,9 +63,10 @@ class Change:
         )
 
     def size(self) -> float:
-        """Return the size of the change either way: the absolute logarithm of the ratio."""
+        """Return the size of the change either way: the absolute logarithm of the ratio, without
+        the digits in which rounding makes equal changes differ, so that these keep their order."""
         ratio = self.ratio()
-        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+        return round(abs(math.log(ratio)), 9) if 0 < ratio < math.inf else math.inf
 
     def verdict(self, threshold: float) -> Verdict | None:
         """Return whether it got worse or better by more than ``threshold``, a fraction of the old
