@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import factories
+from nearfar.errors import BadInputError
 from nearfar.model.interleave import Load, LoadedMemory
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Cost, SiteCost
@@ -123,7 +124,6 @@ def test_a_program_that_near_memory_limits_is_interleaved() -> None:
     assert fractions.is_better()
     assert fractions.near_bytes == fractions.steps[0] * 64 * MIB
     assert fractions.best["near"]["utilization"] < 0.9
-    assert fractions.traffic_share == 1.0
 
 
 def test_what_does_not_fit_the_budget_is_near_in_part() -> None:
@@ -181,10 +181,12 @@ def test_memory_that_others_use_makes_far_memory_worth_more() -> None:
 
 
 def test_more_traffic_than_near_memory_has_is_not_believed() -> None:
-    stream = Stalls(512 * MIB, 6, 12, traffic=80 * GB * RUN_S)
-    _, fractions = found_for(asked_for(stream, budget=512 * MIB))
-    assert fractions.traffic_share == pytest.approx(0.5, rel=1e-3)
+    more = Stalls(512 * MIB, 6, 12, traffic=44 * GB * RUN_S)
+    _, fractions = found_for(asked_for(more, budget=512 * MIB))
     assert fractions.whole_s == pytest.approx(RUN_S, rel=1e-3)
+    twice = replace(more, traffic=80 * GB * RUN_S)
+    with pytest.raises(BadInputError, match="traffic of the run is 2 times the bandwidth of n"):
+        found_for(asked_for(twice, budget=512 * MIB))
 
 
 def test_sites_of_different_times_share_near_memory() -> None:

@@ -87,6 +87,16 @@ def test_a_stream_is_bound_by_far_bandwidth_alone() -> None:
     assert slowdown(slow) == pytest.approx(1.0)
 
 
+def test_a_loop_over_two_arrays_in_turns_has_the_lines_of_one_stream() -> None:
+    """Each array takes a half of the loop's time; two instructions side by side take all of it."""
+    half = replace(stalls(0, 4096 * MIB, seconds=0.5, speed=16.0), place_share=0.5)
+    found = replace(data(half, replace(half, site=1)), loops_ns={0: 1e9})
+    assert slowdown(found) == pytest.approx(4.0, rel=0.02)
+    assert slowdown(found, sites=(0,)) == pytest.approx(2.5, rel=0.05)
+    counted = SampledCoster(found, NEAR, CACHES, 1.0).counted()
+    assert counted.sites[0].reads == pytest.approx(0.5e9 * 16 / 64, rel=0.01)
+
+
 def test_first_touches_of_far_pages_cost_their_difference() -> None:
     far = replace(FAR, latency=100, touch=2000.0)
     found = data(stalls(0, 8 * MIB, seconds=0.5), touched=(100_000, 0))

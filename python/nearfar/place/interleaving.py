@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nearfar._native import NativeError, PlacementTime
+from nearfar.errors import BadInputError
 from nearfar.model.interleave import STEPS, Load, LoadedMemory, SiteTuple, state_of
 from nearfar.model.results import modelled
 from nearfar.place.advising import AdviceInputs, FarResult, as_uncertain
@@ -41,6 +42,10 @@ MIN_GAIN = 0.01
 _NOTE = "core model of misses, at the loaded latency of both memories"
 #: near_stall_ns, far_stall_ns, near_reads, near_writes, far_reads, far_writes
 DemandTuple = tuple[float, float, float, float, float, float]
+#: An estimate of traffic is wrong if near memory can carry less than this part of it.
+CREDIBLE = 0.8
+#: Relative error of a gain that more bandwidth makes, whose upper end is no gain.
+_GAIN_ERROR = 0.25
 #: Bisections of the traffic that near memory can have carried.
 _HALVINGS = 40
 _NS = 1e9
@@ -50,8 +55,7 @@ _NS = 1e9
 class FractionsFound:
     """Near eighths by site number, and wall times in s of this and of simpler placements.
 
-    ``whole``: the plan of whole sites; ``traffic_share``: part of the counted traffic that is below
-    the peak of near memory.
+    ``whole``: the plan of whole sites.
     """
 
     steps: dict[int, int]
@@ -59,7 +63,6 @@ class FractionsFound:
     best: Placement
     whole: Placement
     all_far_s: float
-    traffic_share: float
 
     @property
     def time_s(self) -> float:
@@ -95,12 +98,19 @@ def find_fractions(
     asked: AdviceInputs, found: FarResult, near: LoadedMemory, far: LoadedMemory
 ) -> FractionsFound | None:
     """The fastest placement in fractions within the near memory of the plan; None if no site can be
-    placed in fractions. Raises NativeError for a background that leaves no bandwidth."""
+    placed in fractions. Raises BadInputError if the traffic is not known well enough, NativeError
+    for a background that leaves no bandwidth."""
     free = _free(asked, found)
     if not free or asked.wall_s <= 0:
         return None
     observed = _observed(asked, found)
     share = _carried(asked.wall_s, observed, near)
+    if share < CREDIBLE:
+        raise BadInputError(
+            f"the estimated traffic of the run is {1 / max(share, 1e-9):.3g} times the bandwidth "
+            f"of {near.name}",
+            "name the near memory that the program runs on, with its bandwidth under load",
+        )
     loads = _idle(asked.wall_s, observed, share, near, far)
     base_ns = asked.wall_s * _NS - sum(each.near_ns for each in observed)
     kept = found.point.near
@@ -127,7 +137,6 @@ def find_fractions(
         best=best,
         whole=whole,
         all_far_s=all_far["time_ns"] / _NS,
-        traffic_share=share,
     )
 
 
@@ -279,9 +288,11 @@ def _slowdown(asked: AdviceInputs, time_s: float) -> float:
 
 
 def _interval(advice: FarAdvice, slowdown: float) -> tuple[float, float, float]:
+    if slowdown < 1:
+        return slowdown, max(1 + (slowdown - 1) * (1 + _GAIN_ERROR), 0.0), 1.0
     value = advice.slowdown_movable_far
     low, high = advice.interval("slowdown_movable_far") or (value, value)
-    return as_uncertain(max(slowdown, 0.0), (value, low, high))
+    return as_uncertain(slowdown, (value, low, high))
 
 
 def _planned(

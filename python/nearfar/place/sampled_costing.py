@@ -262,8 +262,7 @@ class SampledCoster:
         """Accesses of each sample; a stream has as many as lines, waited for or not."""
         if not stalls.speed:
             return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
-        lines = stalls.speed * self.data.loops_ns[stalls.loop] / LINE_BYTES
-        return waits * 0 + lines / len(waits)
+        return waits * 0 + _streamed(stalls, self.data.loops_ns) / len(waits)
 
 
 def _misses(
@@ -300,7 +299,12 @@ def _lines(stalls: Stalls, loops_ns: dict[int, float], from_memory: Floats) -> f
     if not stalls.speed:
         return 0.0
     missing = float(from_memory.mean()) if len(from_memory) else 0.0
-    return stalls.speed * loops_ns[stalls.loop] / LINE_BYTES * missing
+    return _streamed(stalls, loops_ns) * missing
+
+
+def _streamed(stalls: Stalls, loops_ns: dict[int, float]) -> float:
+    """Lines that a stream passes."""
+    return stalls.speed * loops_ns[stalls.loop] * stalls.place_share / LINE_BYTES
 
 
 def _stream_ns(each: _Accesses, memory: Memory) -> float:

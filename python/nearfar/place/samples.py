@@ -31,7 +31,8 @@ class Stalls:
 
     ``stall_ns``: time of its samples, less that of instructions that do not wait. ``others_ns``:
     time of instructions around it that do not wait. ``spans``: bytes that each sample stands for.
-    ``speed``: of a stream, in bytes per ns, else 0; ``loop``: the loop that it runs in;
+    ``speed``: of a stream, in bytes per ns, else 0; ``loop``: the loop that it runs in, of whose
+    time it takes ``place_share``: the code may stream through several sites in turns;
     ``from_memory``: known to have missed all caches, otherwise that is estimated.
     """
 
@@ -45,6 +46,7 @@ class Stalls:
     follows_pointer: bool
     is_store: bool
     from_memory: bool = False
+    place_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     accesses, groups = run.clock[has_data][order], groups[has_data][order]
     ends = np.flatnonzero(np.diff(groups)) + 1
     sites = groups[np.append(0, ends)] & 0xFFFFFFFF
+    located = dict(zip(*np.unique(accesses["code"], return_counts=True), strict=True))
     made = [
-        _stalls_of(run, part, int(site), around)
+        _stalls_of(run, part, int(site), around, len(part) / located[part["code"][0]])
         for part, site in zip(np.split(accesses, ends), sites, strict=True)
     ]
     loops_ns = {
@@ -131,7 +134,9 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     return made, loops_ns
 
 
-def _stalls_of(run: _Run, part: Samples, site: int, around: _Surroundings) -> Stalls:
+def _stalls_of(
+    run: _Run, part: Samples, site: int, around: _Surroundings, place_share: float
+) -> Stalls:
     import numpy as np
 
     code = int(part["code"][0])
@@ -149,6 +154,7 @@ def _stalls_of(run: _Run, part: Samples, site: int, around: _Surroundings) -> St
         loop=around.loop_of(code),
         follows_pointer=place["follows_pointer"],
         is_store=place["is_store"] and not place["is_load"],
+        place_share=float(place_share),
     )
 
 

@@ -70,11 +70,11 @@ def add_fractions(
             )
             if isinstance(nodes, str):
                 raise BadInputError(nodes)
+            better, said = _with_fractions(asked, found, sides, nodes)
         except BadInputError as error:
             notes.append(f"each site is placed as a whole: {error.what}")
             made.append(found)
             continue
-        better, said = _with_fractions(asked, found, sides, nodes)
         made.append(better)
         notes += said
     return made, list(dict.fromkeys(notes))
@@ -93,11 +93,6 @@ def _with_fractions(
     for memory, state in zip(sides, states, strict=True):
         if better.placing.tier_lines() and state["utilization"] >= _MUCH_TRAFFIC:
             notes += load_warnings(memory, state)
-    if fractions.traffic_share < 1:
-        notes.append(
-            f"{sides[0].name} cannot carry the estimated traffic of the run: "
-            f"{fractions.traffic_share:.0%} of it is assumed"
-        )
     return better, notes
 
 
