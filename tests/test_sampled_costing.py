@@ -88,7 +88,7 @@ def test_a_stream_is_bound_by_far_bandwidth_alone() -> None:
 
 
 def test_a_loop_over_two_arrays_in_turns_has_the_lines_of_one_stream() -> None:
-    """Each array takes a half of the loop's time; two instructions side by side take all of it."""
+    """Each array takes a half of the loop's time; two parallel instructions take all of it."""
     half = replace(stalls(0, 4096 * MIB, seconds=0.5, speed=16.0), place_share=0.5)
     found = replace(data(half, replace(half, site=1)), loops_ns={0: 1e9})
     assert slowdown(found) == pytest.approx(4.0, rel=0.02)

@@ -44,7 +44,7 @@ _NOTE = "core model of misses, at the loaded latency of both memories"
 DemandTuple = tuple[float, float, float, float, float, float]
 #: An estimate of traffic is wrong if near memory can carry less than this part of it.
 CREDIBLE = 0.8
-#: Relative error of a gain that more bandwidth makes, whose upper end is no gain.
+#: Relative error of a gain that more bandwidth makes, whose upper end is a ratio of 1.
 _GAIN_ERROR = 0.25
 #: Bisections of the traffic that near memory can have carried.
 _HALVINGS = 40
