@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from nearfar._native import Sampler
     from nearfar.place.held_data import Resident
 
-#: CPU time between two samples of a thread. In a virtual machine a sample can cost 15 us, as each
-#: programs a timer of the hypervisor: 1,000 samples a second cost 1 to 2 %.
-PERIOD_NS = 1_000_000
+#: CPU time between two samples of a thread. A stream is recognized by addresses of samples that are
+#: near in time: at 1 ms a triad over 64 MiB was taken for random accesses on a loaded machine. In a
+#: virtual machine each sample programs a timer of the hypervisor, which can take 15 us.
+PERIOD_NS = 500_000
 #: The same by signals: the kernel's tick, of 1 to 10 ms, has the last word.
 _SIGNAL_PERIOD_NS = 1_000_000
 #: A fraction of the CPU time whose samples are missing that is worth a note.
@@ -38,9 +39,8 @@ _MUCH_UNSAMPLED = 0.2
 _ATTACHED_SAMPLES, _ATTACHED_PERIODS_NS = 7_500, (1_000_000, 4_000_000)
 #: Page faults between two samples. Of memory on large pages each is sampled: they are few.
 FAULT_PERIOD = 16
-#: Below the first number of samples a program is run again, with a period for the second one, but
-#: not a shorter one than the third.
-_FEW_SAMPLES, _WANTED_SAMPLES, _MIN_PERIOD_NS = 2_000, 4_000, 100_000
+#: Samples of a short run, and the shortest period.
+_WANTED_SAMPLES, _MIN_PERIOD_NS = 4_000, 100_000
 #: Samples of a program that is not idle.
 MIN_SAMPLES = 50
 #: Of samples by signals.
@@ -86,9 +86,8 @@ class Sampled:
 
 def period_for(user_s: float) -> int:
     """The sampling period for a program of this CPU time, in ns."""
-    if user_s * 1e9 / PERIOD_NS >= _FEW_SAMPLES:
-        return PERIOD_NS
-    return max(round(user_s * 1e9 / _WANTED_SAMPLES), _MIN_PERIOD_NS)
+    wanted = round(user_s * 1e9 / _WANTED_SAMPLES)
+    return min(max(wanted, _MIN_PERIOD_NS), PERIOD_NS)
 
 
 def sample_program(
@@ -106,10 +105,10 @@ def sample_program(
     Raises BadInputError if it cannot be started, NativeError if the kernel refuses samples.
     """
     sampler, by_signals = _opened(period_ns, 1 if large_pages else FAULT_PERIOD)
-    environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
+    environment = with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
-    with _Polling(sampler) as polling:
+    with Polling(sampler) as polling:
         try:
             _, code = run(program, environment, alone=True, limit_s=limit_s, stdin=stdin)
         except StartError as error:
@@ -191,7 +190,7 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         raise BadInputError(error.args[1], error.args[2]) from None
     before = _system_s(sampler)
     begin = time.monotonic()
-    with _Polling(sampler), contextlib.suppress(ProcessLookupError):
+    with Polling(sampler), contextlib.suppress(ProcessLookupError):
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
@@ -222,7 +221,7 @@ def _wait(pid: int, time_s: float) -> None:
         os.close(handle)
 
 
-class _Polling:
+class Polling:
     """Takes samples in a second thread, and closes the events at the end."""
 
     def __init__(self, sampler: Sampler) -> None:
@@ -243,7 +242,7 @@ class _Polling:
                 text = Path(f"/proc/{process}/schedstat").read_text()
                 self.queued_s = int(text.split()[1]) * 1e-9
 
-    def __enter__(self) -> _Polling:
+    def __enter__(self) -> Polling:
         self._thread.start()
         return self
 
@@ -254,7 +253,7 @@ class _Polling:
         self._sampler.stop()
 
 
-def _with_log(environment: dict[str, str], log: str) -> dict[str, str]:
+def with_log(environment: dict[str, str], log: str) -> dict[str, str]:
     """The environment with the library that logs allocations, before the user's libraries."""
     libraries = [preloadable(_LIBRARY), environment.get("LD_PRELOAD", "")]
     return {**environment, "LD_PRELOAD": " ".join(filter(None, libraries)), _VARIABLE: log}
