@@ -2,7 +2,9 @@
 
 .venv/bin/python benchmarks/simulator.py            programs, then speeds
 .venv/bin/python benchmarks/simulator.py settings   programs in more settings
+.venv/bin/python benchmarks/simulator.py speeds     speeds alone
 .venv/bin/python benchmarks/simulator.py writes     exact engine, many writes
+.venv/bin/python benchmarks/simulator.py threads    exact engine, channels in two threads
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from nearfar import _native
@@ -149,11 +152,48 @@ def writes() -> None:
                 )
 
 
+def threads() -> None:
+    """Wall time of one thread over that of two, REPEATS interleaved pairs; results are equal.
+
+    Random requests come at a sixth of each device's peak bandwidth, in trace time.
+    """
+    for name, share in product(("ddr5-3200", "hbm2-2000", "hbm3-6400"), (0.0, 0.3)):
+        profile = load_profile(name)
+        device, channels = Device.of(profile), int(profile.scalar("channels"))
+        gap_ns = 6 * device.native.timing_ps()["burst"] / channels / 1000
+        ratios, rates = [], []
+        for _ in range(REPEATS):
+            took = []
+            outcomes = []
+            for count in (1, 2):
+                source = _native.SyntheticSource("random", 1_000_000, 1 << 30, share, gap_ns, 1)
+                options = Options(core="trace-time", threads=count)
+                outcome, rate = run(source, device, device, FAR, options, "exact")
+                outcomes.append(outcome)
+                took.append(outcome["requests"] / rate)
+                rates.append(rate / 1e6)
+            assert outcomes[0] == outcomes[1]
+            ratios.append(took[0] / took[1])
+        print(
+            f"{name:10} {channels:2} channels {share:.0%} writes, one over two threads "
+            f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]; "
+            f"{statistics.median(rates[::2]):.2f} and {statistics.median(rates[1::2]):.2f} M/s"
+        )
+
+
+def programs_and_speeds() -> None:
+    """Both engines on programs, then their speeds."""
+    differences()
+    speeds()
+
+
+MODES = {
+    "": programs_and_speeds,
+    "settings": settings,
+    "speeds": speeds,
+    "threads": threads,
+    "writes": writes,
+}
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["settings"]:
-        settings()
-    elif sys.argv[1:] == ["writes"]:
-        writes()
-    else:
-        differences()
-        speeds()
+    MODES[" ".join(sys.argv[1:])]()

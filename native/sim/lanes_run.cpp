@@ -10,6 +10,9 @@ namespace nearfar::sim {
 
 namespace {
 
+/// Accesses that wait in the queue of a channel: as a controller, it does not look further ahead.
+constexpr std::size_t max_waiting = 64;
+
 /// The lanes of one memory.
 class LanedMemory {
 public:
@@ -24,7 +27,7 @@ public:
           ExactMemory::create(device, controller, commands ? &memory.recorded_[i] : nullptr, range);
       if (!made) return made.error();
       memory.lanes_.emplace_back(std::move(*made), device.link,
-                                 std::max<std::size_t>(max_window / memory.recorded_.size(), 16));
+                                 max_waiting * (range.end - range.first));
     }
     return memory;
   }

@@ -55,6 +55,39 @@ TEST_CASE("evicted dirty lines become write-back records") {
   CHECK(recording.reader->totals()[Total::writebacks] == written);
 }
 
+TEST_CASE("misses that are reported later become the same records, before what follows them") {
+  constexpr std::size_t count = 1000; // not a multiple of a group
+  std::vector<Node> nodes(count);
+  for (std::size_t i = 0; i < count; ++i)
+    nodes[i].next = &nodes[(i * 137 + 17) % count];
+  const auto record = [&](bool defer) {
+    Recording recording;
+    recording.recorder().defer_misses(defer);
+    Node* at = &nodes[5];
+    for (std::size_t i = 0; i < count; ++i, at = at->next) {
+      recording.access(at);
+      if (i == count / 2) // all nodes become an object: earlier accesses are not to it
+        recording.recorder().emit(ring::EventKind::map,
+                                  reinterpret_cast<std::uint64_t>(nodes.data()),
+                                  count * sizeof(Node));
+    }
+    recording.recorder().report_misses();
+    return recording.finish();
+  };
+  const std::vector<Record> at_once = record(false);
+  const std::vector<Record> later = record(true);
+  REQUIRE(at_once.size() == count);
+  REQUIRE(later.size() == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    CAPTURE(i);
+    CHECK(later[i].line == at_once[i].line);
+    CHECK(later[i].instructions == at_once[i].instructions);
+    CHECK(later[i].depends == at_once[i].depends);
+    CHECK((later[i].object != 0) == (i > count / 2));
+    CHECK((at_once[i].object != 0) == (i > count / 2));
+  }
+}
+
 TEST_CASE("a pointer chase depends on loads, streams and random accesses do not") {
   constexpr std::size_t count = 4000;
   std::vector<Node> nodes(count);

@@ -36,8 +36,8 @@ _SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
 #: Fraction of the requests.
 _MANY_WRITES = 0.3
 _FAST = (
-    "many writes: where they saturate the memory, the fast engine differs by up to 11% in time; "
-    "--engine both shows by how much"
+    "many writes: where they saturate the memory, the fast engine differs by up to 11% in time, "
+    "and in the energy of PCM by up to 27%; --engine both shows by how much"
 )
 _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no effect"
 
