@@ -404,6 +404,16 @@ TEST_CASE("in trace time the result is that of one thread, whatever the number o
       }
 }
 
+TEST_CASE("in trace time, a posted write ends when the memory has room for it") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(ddr4(), engine);
+    setup.core.issue = Issue::trace_time;
+    const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 1, 0, 5});
+    CHECK(o.tiers[0].ended.counts()[0] < 1'000);
+    CHECK(o.end > 20'000 * setup.far.timing.burst);
+  }
+}
+
 TEST_CASE("in trace time, channels of the exact engine break no rule") {
   Figures figures = ddr4_figures();
   figures.emplace_back("channels", 4);

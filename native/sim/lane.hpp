@@ -89,9 +89,10 @@ private:
 
   void post(const LaneRequest& request) {
     const Time at = link_.present() ? link_.down(request.at, true, nullptr) : request.at;
-    while (!memory_.post(at, request.line))
+    std::optional<Time> accepted;
+    while (!(accepted = memory_.post(at, request.line)))
       step();
-    times_.access_ended(request.at);
+    times_.access_ended(request.at + (*accepted > at ? *accepted - at : 0));
   }
 
   void wait_for(const Flying& access) {

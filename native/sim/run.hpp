@@ -160,8 +160,9 @@ private:
     std::optional<Time> accepted;
     while (!(accepted = tiers_[spot.near].post(at, spot.line)))
       step();
-    if (setup_.core.issue != Issue::trace_time) now_ += *accepted > at ? *accepted - at : 0;
-    statistics_.ended(spot.near, now_);
+    const Time end = now_ + (*accepted > at ? *accepted - at : 0);
+    if (setup_.core.issue != Issue::trace_time) now_ = end;
+    statistics_.ended(spot.near, end);
   }
 
   /// Where an event comes from: a memory, or the access that is sent next.

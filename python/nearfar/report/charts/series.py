@@ -39,7 +39,8 @@ def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
     def build(canvas: Canvas) -> Picture:
         import altair as alt
 
-        x = alt.X("x:Q", axis=alt.Axis(title=x_title, grid=False, tickCount=6))
+        ticks = 3 if canvas.narrow else 6
+        x = alt.X("x:Q", axis=alt.Axis(title=x_title, grid=False, tickCount=ticks))
         scale = alt.Scale(domain=[0, top], nice=False)
         y = alt.Y("y:Q", scale=scale, axis=alt.Axis(title=y_title, tickCount=5))
         curves = (

@@ -11,6 +11,8 @@ from nearfar.report.wording import format_quantity
 
 #: With fewer, a line over time says nothing.
 _FEWEST_INTERVALS = 8
+#: Of the axis of time, and how many of them are in a second.
+_UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 #: Position on the page.
 PLACE = 215
 
@@ -110,15 +112,20 @@ def _traffic(result: Simulation) -> list[Figure]:
     from nearfar.report.charts.drawing import draw
 
     tiers = [("near", result.tiers.near), ("far", result.tiers.far)]
+    unit, scale = next((u for u in _UNITS if result.time_s * u[1] >= 1), _UNITS[-1])
     lines = [
-        Line(name, [i * (tier.traffic_interval_s or 0) * 1e3 for i in range(len(traffic))], traffic)
+        Line(
+            name,
+            [i * (tier.traffic_interval_s or 0) * scale for i in range(len(traffic))],
+            traffic,
+        )
         for name, tier in tiers
         for traffic in [[rate / 1e9 for rate in tier.traffic_bytes_per_s]]
         if len(traffic) >= _FEWEST_INTERVALS
     ]
     if not lines:
         return []
-    chart = series_chart(lines, "simulated time (ms)", "bandwidth (GB/s)")
+    chart = series_chart(lines, f"simulated time ({unit})", "bandwidth (GB/s)")
     caption = "Bandwidth of the program's accesses over time (simulated)."
     return [draw(caption, chart, height=240, narrow_height=200, origins=(Origin.SIMULATED,))]
 
