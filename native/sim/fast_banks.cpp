@@ -274,8 +274,9 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   channel.posted.push_back({place, at});
   const std::size_t waiting = channel.posted.size();
   const bool full = waiting == 2 * std::size_t{controller_.drain_from};
-  if (waiting < controller_.drain_from || (at < channel.drained && !full)) return at;
-  const Time on = full ? std::max(at, channel.drained) : at;
+  if (full) channel.room_from = channel.drained;
+  const Time on = std::max(at, channel.room_from); // in trace time `at` may be earlier
+  if (waiting < controller_.drain_from || (at < channel.drained && !full)) return on;
   turn_to_writes(channel);
   channel.filled = at;
   const Time opening = std::max(at, channel.drained); // while reads whose rows are open finish

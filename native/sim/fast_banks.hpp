@@ -103,6 +103,7 @@ private:
     Time filled = 0;      ///< so many writes wait that they go next
     Time draining = 0;    ///< posted writes have the channel from here ...
     Time drained = 0;     ///< ... until their last column command
+    Time room_from = 0;   ///< when the last write that found no room was accepted
     Time write_from = 0;  ///< a column command of a write: the bus has turned
     Time read_column = 0; ///< the last read's: those that were let go before go before
   };

@@ -59,7 +59,7 @@ TEST_CASE("misses that are reported later become the same records, before what f
   constexpr std::size_t count = 1000; // not a multiple of a group
   std::vector<Node> nodes(count);
   for (std::size_t i = 0; i < count; ++i)
-    nodes[i].next = &nodes[(i * 137 + 17) % count];
+    nodes[i].next = &nodes[(i * 141 + 17) % count];
   const auto record = [&](bool defer) {
     Recording recording;
     recording.recorder().defer_misses(defer);
