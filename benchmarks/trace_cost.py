@@ -101,16 +101,17 @@ def output(*arguments: str) -> str:
 
 
 def seconds(command: list[str]) -> float:
+    """Of a command that must succeed: a refused trace takes no time."""
     start = time.perf_counter()
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return time.perf_counter() - start
 
 
 class Runs:
-    """A program in all four ways, into one trace file."""
+    """A program in all four ways. Each trace replaces the last one."""
 
     def __init__(self, folder: Path, flags: list[str]) -> None:
-        self.folder, self.flags, self.trace = folder, flags, str(folder / "T")
+        self.folder, self.flags, self.trace = folder, flags, folder / "T"
 
     def times(
         self, name: str, text: str | Path, arguments: list[str]
@@ -118,17 +119,20 @@ class Runs:
         """Compiles it. Each call runs it natively, emulated, traced and instrumented."""
         program = [compiled(name, text, self.folder), *arguments]
         instrumented_command = [compiled(name, text, self.folder, *self.flags), *arguments]
-        trace = [NEARFAR, "trace", "-q", "-o", self.trace]
         return lambda: (
             seconds(program),
             seconds(["qemu-x86_64", *program]),
-            seconds([*trace, "--recorder", "instrumented", "--", *instrumented_command]),
-            seconds([*trace, "--", *program]),
+            self.traced(["--recorder", "instrumented", "--", *instrumented_command]),
+            self.traced(["--", *program]),
         )
+
+    def traced(self, arguments: list[str]) -> float:
+        self.trace.unlink(missing_ok=True)
+        return seconds([NEARFAR, "trace", "-q", "-o", str(self.trace), *arguments])
 
     def bytes_a_line(self) -> float:
         """Of the trace written last."""
-        found = json.loads(output("trace", "stats", self.trace, "--json", "-"))
+        found = json.loads(output("trace", "stats", str(self.trace), "--json", "-"))
         return float(found["size_bytes"] / max(found["records"], 1))
 
 
