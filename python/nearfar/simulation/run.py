@@ -122,7 +122,7 @@ def simulate(
         bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0,
         requests_per_s=rate,
         tiers=tiers,
-        limits=[*_limits(near, far, options.controller), *_accuracy(engine, outcome, options)],
+        limits=[*_limits(near, far, options.controller), *accuracy(engine, outcome, options)],
         provenance=_provenance(has_energy=energy is not None),
     )
 
@@ -192,7 +192,7 @@ def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float 
     return None if lacking or not known else sum(known)
 
 
-def _accuracy(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
+def accuracy(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
     """Where the fast engine is known to differ from the exact one."""
     writes = outcome["near"]["writes"] + outcome["far"]["writes"]
     doubtful = options.core == "window" and writes > _MANY_WRITES * outcome["requests"]
