@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from nearfar.place import labels
 from nearfar.place.sites import Frame, Site
-from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice, WithinPoint
+from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice, SiteAdvice, WithinPoint
 from nearfar.records.shape import claimed
 from nearfar.report.advice_words import (
     basis,
@@ -19,6 +21,8 @@ from nearfar.report.advice_words import (
     warnings,
     wholes,
 )
+from nearfar.report.terminal.advising import _curve
+from nearfar.report.terminal.layout import figure
 from nearfar.verify.symbols import Call
 
 LOADER = Frame("/lib64/ld-linux-x86-64.so.2", "", 0x20)
@@ -65,6 +69,8 @@ def result(**others: object) -> AdviceResult:
         "time_near_s": 1.0,
         "time_all_far_s": 1.0,
         "cpu_near_s": 1.0,
+        "disturbed": False,
+        "run_disturbed": False,
         "provenance": {},
         "intervals": {},
     }
@@ -105,6 +111,16 @@ ANSWERS = [
         f"far it loses nothing {FIXED}",
     ),
     (
+        {"run_disturbed": True, "slowdown_all_far": 1.4},
+        "Uncertain, because other programs ran: on cxl-asic this program runs 1.40 × slower; with "
+        f"its {MOVABLE} far it loses nothing {FIXED}",
+    ),
+    (
+        {"disturbed": True, "intervals": {"slowdown_all_far": (0.99, 1.01)}},
+        "Uncertain, because other programs ran, 0.99–1.01 ×: on cxl-asic this program loses "
+        f"nothing; near memory for its {MOVABLE} gains nothing {FIXED}",
+    ),
+    (
         {"slowdown_all_far": 0.8, "unseen_share": 0.12},
         "12% of the CPU time was in programs that it started and that cannot be traced; of the "
         f"rest: on cxl-asic this program takes 0.80 × the time; with its {MOVABLE} far it loses "
@@ -117,6 +133,26 @@ ANSWERS = [
 def test_the_first_sentence_is_the_answer(figures: dict[str, object], words: str) -> None:
     assert headline(result(**figures)) == words
     assert finding(result(**figures)).startswith(words)
+
+
+def test_an_exact_figure_has_no_interval() -> None:
+    exact = result(near_bytes=58 << 20, intervals={"slowdown_plan": (1.0, 1.0)})
+    assert "intervals" not in finding(exact)
+    assert figure(exact, "slowdown_plan").startswith("1.00 × ")
+    assert "(" not in figure(exact, "slowdown_plan")
+
+
+def test_the_curve_names_each_choice_once() -> None:
+    budgets = [(0, 0, 1.4), (10, 0, 1.4), (20, 15, 1.2), (30, 15, 1.2), (40, 40, 1.0)]
+    points = [
+        BudgetPoint(near_budget_bytes=at << 20, near_bytes=used << 20, slowdown=loss, exact=True)
+        for at, used, loss in budgets
+    ]
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(*_curve(FarAdvice.model_construct(curve=points, knee_bytes=40 << 20)))
+    rows = console.export_text().splitlines()[1:]
+    assert [row.split()[0] for row in rows] == ["0", "20", "40"]
+    assert "knee" in rows[-1]
 
 
 def test_the_headline_says_how_long_the_program_is_idle() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from conftest import RunNearfar
+from nearfar import api
+from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
@@ -22,9 +24,13 @@ from nearfar.measure.session import Samples, Session
 from nearfar.profiles import load_host, stored_host
 from nearfar.profiles.sheets import read_host, to_toml
 from nearfar.records.profile import Host
+from nearfar.records.simulation import Simulation
 from nearfar.tracing.caches import caches_of
 from nearfar.workflows import host_here
-from nearfar.workflows.host_here import HostChoice, StudiedHost, host_for, memory_profile
+from nearfar.workflows.host_here import HostChoice, StudiedHost, host_for
+from nearfar.workflows.memories import tier_profile
+from nearfar.workflows.simulating import SimRequest
+from published import competition
 from stored_host import LAST_CACHE, fixed_host, store
 
 MIB = 1 << 20
@@ -114,6 +120,31 @@ def test_the_machine_is_measured_once(
     assert progress.notes == []
 
 
+def test_simulations_and_splits_measure_the_machine_once(
+    data: Path, measured: list[list[str]], tmp_path: Path
+) -> None:
+    request = SimRequest(pattern="random", near="dram", placement="all-near", requests=1000)
+    done = api.simulate(request)
+    assert isinstance(done, Simulation)
+    assert done.tiers.near.p50_latency_ns == pytest.approx(155, rel=0.05)  # of the stored host
+    model = tmp_path / "m.json"
+    assert main(["fit", "contention", str(competition("far-far")), "--out", str(model)]) == 0
+    array, threads = api.SplitArray(5000, 5000), api.SplitThreads(1, 1)
+    api.predict_split(model, array, threads)
+    assert measured == [["dram"]]
+    api.predict_split(model, array, threads, remeasure=True)
+    assert len(measured) == 2
+    assert data.exists()
+
+
+def test_a_tier_that_the_machine_lacks_is_not_simulated(
+    data: Path, measured: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", "--pattern", "random", "--near", "numa:77"]) != 0
+    assert "no NUMA node 77" in capsys.readouterr().err
+    assert not measured
+
+
 DAMAGES: dict[str, tuple[Callable[[str], str], str]] = {
     "cut": (lambda text: text[: text.rindex('"')], "is damaged"),  # within a string
     "empty": (lambda _: "", "schema_version"),
@@ -190,7 +221,7 @@ def test_a_named_host_lacks_no_memory_of_this_machine(data: Path, session: Sessi
     store()
     host = host_for(HostChoice("xeon-5218r"), session, ["dram"])
     assert host.name == "xeon-5218r"
-    assert memory_profile(host, "dram", 1).scalar("read_latency_ns") == 155
+    assert tier_profile(host, "dram", 1).scalar("read_latency_ns") == 155
     with pytest.raises(Exception, match="--remeasure has no effect on --host xeon-5218r"):
         host_for(HostChoice("xeon-5218r", remeasure=True), session)
 
@@ -200,19 +231,19 @@ def test_a_host_file_pins_all_figures(tmp_path: Path, data: Path, session: Sessi
     file.write_text(to_toml(fixed_host().model_copy(update={"name": "pinned"})))
     host = host_for(HostChoice(str(file)), session, ["dram", LARGE])
     assert host.name == "pinned"
-    assert memory_profile(host, LARGE, 1).scalar("page_bytes") == 2 * MIB
+    assert tier_profile(host, LARGE, 1).scalar("page_bytes") == 2 * MIB
     assert not data.exists()
 
 
 def test_page_walks_are_those_of_the_program_s_size() -> None:
     walks = [
-        memory_profile(fixed_host(), SMALL, mib * MIB).scalar("page_walk_ns")
+        tier_profile(fixed_host(), SMALL, mib * MIB).scalar("page_walk_ns")
         for mib in (1, 64, 90, 128, 4096)
     ]
     assert walks[0] == walks[1] == 12
     assert walks[3] == walks[4] == 28
     assert 19 < walks[2] < 21
-    assert memory_profile(fixed_host(), LARGE, 90 * MIB).scalar("page_walk_ns") == 0
+    assert tier_profile(fixed_host(), LARGE, 90 * MIB).scalar("page_walk_ns") == 0
 
 
 def test_the_modeled_last_cache_is_the_measured_one_unless_given() -> None:

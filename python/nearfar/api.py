@@ -296,16 +296,20 @@ def trace(
 
 @_public
 def simulate(
-    request: SimRequest, *, given: Mapping[str, str] | None = None
+    request: SimRequest,
+    *,
+    given: Mapping[str, str] | None = None,
+    progress: ProgressSource = silent,
 ) -> Simulation | CountsSimulation | LoadCurve:
     """Simulate a program on two memories: from a trace, from counts, or a synthetic stream.
 
+    A memory is a device profile, or a tier of this machine (``dram``), measured once.
     ``given``: names of the fields that the caller set, by field, for error messages; default:
     fields that differ from their defaults. Raises BadInputError for a field without effect.
     """
     from nearfar.workflows import simulating
 
-    return simulating.simulate(request, given)
+    return simulating.simulate(request, given, progress)
 
 
 @_public
@@ -451,9 +455,11 @@ def predict_split(
     threads: SplitThreads,
     *,
     host: str = "this",
+    remeasure: bool = False,
     cost: SplitCost | None = None,
     far_rows: int | None = None,
     model: SplitModel = "nearfar",
+    progress: ProgressSource = silent,
 ) -> SplitPrediction:
     """Predict how many rows of a stencil to place in far memory, and the time of a sweep.
 
@@ -463,7 +469,14 @@ def predict_split(
     from nearfar.workflows import predicting
 
     return predicting.stencil_split(
-        Path(contention), host, array, threads, cost or SplitCost(), far_rows=far_rows, model=model
+        Path(contention),
+        HostChoice(host, remeasure),
+        array,
+        threads,
+        cost or SplitCost(),
+        progress,
+        far_rows=far_rows,
+        model=model,
     )
 
 

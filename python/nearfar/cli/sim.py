@@ -29,8 +29,13 @@ Curve = Annotated[bool, typer.Option("--curve", help="Latency of --far by offere
 Experiment = Annotated[
     str | None, flags.text("--experiment", "NAME|FILE", "Experiment: seoul, or a file.")
 ]
-Near = Annotated[str, flags.text("--near", "PROFILE", "Device of the near tier.")]
-Far = Annotated[str, flags.text("--far", "PROFILE", "Device of the far tier.")]
+Near = Annotated[
+    str,
+    flags.text(
+        "--near", "PROFILE|TIER", "Near memory: a device, or a tier of this machine (measured)."
+    ),
+]
+Far = Annotated[str, flags.text("--far", "PROFILE|TIER", "Far memory, likewise.")]
 Placement = Annotated[
     str,
     flags.text(
@@ -225,6 +230,8 @@ def sim(
 
         nearfar sim --pattern random --far cxl-ddr5 --engine exact --json -
 
+        nearfar sim --pattern random --near dram --far cxl-ddr5 --placement interleave:3:1
+
         nearfar sim --curve --far ddr4-3200 --write-share 0.3
 
         nearfar sim --experiment seoul --out seoul
@@ -252,5 +259,5 @@ def sim(
         kept = simulating.simulate_recorded(request, flags.options(out=out, quiet=quiet), given)
         show_measured(kept, simulation.simulated(kept.result), Output(json, quiet=quiet))
         return
-    result = api.simulate(request, given=given)
+    result = api.simulate(request, given=given, progress=flags.progress_of(quiet))
     show("sim", result, simulation.simulated(result), json)

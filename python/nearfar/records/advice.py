@@ -144,7 +144,7 @@ class ObservedProgram(Observed):
     path: str = Field(description="of a sampled one the name, at most 15 characters")
     instructions: Count | None = Field(default=None, description="if it was traced")
     cpu_share: Share | None = Field(
-        default=None, description="of the user CPU time, if it was sampled"
+        default=None, description="of the user CPU time of a sampled run"
     )
 
 
@@ -177,6 +177,7 @@ class AdviceResult(FarAdvice, Answer):
     disturbed: bool = Field(
         False, description="other programs ran while the host was measured provisionally"
     )
+    run_disturbed: bool = Field(False, description="other programs ran while it was observed")
     standard_input: str = Field(
         "", description="path of the file used as standard input; empty: none"
     )

@@ -41,10 +41,19 @@ def headline(result: AdviceResult) -> str:
             f"{result.unseen_share:.0%} of the CPU time was in programs that it started and that "
             f"cannot be traced; of the rest: {said[0].lower()}{said[1:]}"
         )
+    doubt = _doubt(result)
+    return f"{doubt}: {said[0].lower()}{said[1:]}" if doubt else said
+
+
+def _doubt(result: AdviceResult) -> str:
+    """Why the answer may not hold; empty if its interval is narrow and nothing disturbed it."""
     spread = result.interval("slowdown_all_far")
-    if spread and spread[1] - spread[0] > max(_WIDE, _WIDE_SHARE * (result.slowdown_all_far - 1)):
-        said = f"Uncertain, {format_interval('slowdown', *spread)}: {said[0].lower()}{said[1:]}"
-    return said
+    limit = max(_WIDE, _WIDE_SHARE * (result.slowdown_all_far - 1))
+    disturbed = result.disturbed or result.run_disturbed
+    if not disturbed and (spread is None or spread[1] - spread[0] <= limit):
+        return ""
+    said = "Uncertain, because other programs ran" if disturbed else "Uncertain"
+    return f"{said}, {format_interval('slowdown', *spread)}" if spread else said
 
 
 def finding(result: AdviceResult) -> str:

@@ -85,10 +85,11 @@ def format_interval(key: str, low: float, high: float) -> str:
 
 
 def interval_of(shaped: Shaped, key: str) -> str:
-    """Return the interval of a key in words; for too few repeats, their number; or empty."""
+    """Return the interval of a key in words; for too few repeats, their number; or empty, also if
+    the figure is exact."""
     pair = shaped.interval(key)
     if pair:
-        return format_interval(key, *pair)
+        return format_interval(key, *pair) if pair[0] < pair[1] else ""
     entry = shaped.provenance.get(key)
     return count(entry.samples, "repeat") if entry and entry.is_sampled() else ""
 

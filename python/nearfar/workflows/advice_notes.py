@@ -8,6 +8,7 @@ from nearfar.place.advising import FarResult
 from nearfar.place.figures import Memory, why_faster
 from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
+from nearfar.records.advice import ObservedProgram
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.workflows.program_runs import ProgramRuns
@@ -126,6 +127,14 @@ def _fractions(programs: list[tuple[str, int]]) -> str:
     return ", ".join([*most, f"{others} others"] if others > 0 else most)
 
 
+def _traced_fractions(programs: list[ObservedProgram]) -> str:
+    """Of the CPU time, if it is known of a program; else of the instructions."""
+    by_time = [(each.path, round(1e6 * (each.cpu_share or 0.0))) for each in programs]
+    if any(count for _, count in by_time):
+        return f"CPU time: {_fractions(by_time)}"
+    return f"instructions: {_fractions([(each.path, each.instructions or 0) for each in programs])}"
+
+
 def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
     """Return what is particular to a traced run.
 
@@ -152,7 +161,7 @@ def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
     if collected["processes"] > 1:
         notes.append(
             f"{collected['processes']} processes were traced as one program, in fractions of the "
-            f"instructions: {_fractions(seen.recorded.programs())}"
+            f"{_traced_fractions(seen.programs)}"
         )
     return notes + _on_model(seen, misfit, chained)
 

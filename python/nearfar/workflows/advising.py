@@ -20,8 +20,8 @@ from nearfar.profiles import load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.advice_fractions import add_fractions
-from nearfar.workflows.host_here import memory_profile
-from nearfar.workflows.observation import AdviceRequest, Observation, is_profile, tiers_of
+from nearfar.workflows.memories import check_tier, is_profile, memory
+from nearfar.workflows.observation import AdviceRequest, Observation, tiers_of
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host, Profile
@@ -61,41 +61,18 @@ def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
     if wanted.program:
         check_program(wanted.program[0])
     for name in tiers_of(wanted):
-        _check_tier(name)
+        check_tier(name)
 
     _check_background(wanted)
 
     def near_of(host: Host, resident_bytes: int) -> Profile:
-        return _loaded(wanted, "near", _memory(wanted.near, host, resident_bytes)).profile
+        return _loaded(wanted, "near", memory(wanted.near, host, resident_bytes)).profile
 
     observe = emulated_run.observe if wanted.emulate else sampled_run.observe
     try:
         return _advise(wanted, recording, observe(wanted, recording, near_of))
     finally:
         (recording.directory.path / emulated_run.TRACE).unlink(missing_ok=True)
-
-
-def _check_tier(name: str) -> None:
-    """Raise BadInputError for a name that is neither a profile nor a tier, NativeError for a tier
-    that this machine does not have."""
-    from nearfar._native import NativeError, parse_tier, tier_capacity_bytes
-    from nearfar.profiles import profile_names
-
-    try:
-        parse_tier(name)
-    except NativeError as error:
-        raise BadInputError(
-            f"{name} is neither a device profile nor a tier: {error.args[1]}",
-            f"profiles are {', '.join(profile_names())}; tiers look like numa:1",
-        ) from None
-    tier_capacity_bytes(name)
-
-
-def _memory(name: str, host: Host, resident_bytes: int) -> Profile:
-    """A device profile by name or path; else a tier of this machine, as measured."""
-    if is_profile(name):
-        return load_profile(name)
-    return memory_profile(host, name, resident_bytes)
 
 
 def _check_background(wanted: AdviceRequest) -> None:
@@ -119,7 +96,7 @@ def _loaded(wanted: AdviceRequest, side: str, profile: Profile) -> ProfileUnderL
 
 def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
     sides = [("near", wanted.near), *(("far", name) for name in wanted.far)]
-    idle = [_memory(name, seen.host, seen.resident_bytes) for _, name in sides]
+    idle = [memory(name, seen.host, seen.resident_bytes) for _, name in sides]
     loaded = [
         _loaded(wanted, side, profile) for (side, _), profile in zip(sides, idle, strict=True)
     ]
@@ -147,6 +124,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         standard_input=wanted.stdin.words,
         fars=[each.advice for each in found],
         limits=[*seen.limits, *limits],
+        run_disturbed=seen.disturbed,
         warnings=[
             *seen.warnings,
             *(text for each in loaded for text in each.notes),

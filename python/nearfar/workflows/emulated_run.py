@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,8 +21,10 @@ from nearfar.place.traced import MAX_RECORDS, read_trace
 from nearfar.place.uncertainty import LossFactors, slowdowns
 from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
+from nearfar.sampling.run import PERIOD_NS, sample_program
 from nearfar.workflows import advice_notes
-from nearfar.workflows.host_here import DEFAULT, host_for, memory_profile
+from nearfar.workflows.host_here import DEFAULT, host_for
+from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import (
     AdviceRequest,
     Observation,
@@ -32,12 +36,15 @@ from nearfar.workflows.program_runs import KernelTime, ProgramRuns
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host, Profile
+    from nearfar.tracing.recording import Recorded
     from nearfar.workflows.recording import Recording
 
 #: Name of the trace in the folder of a record.
 TRACE = "trace"
 #: The default memory on pages that the kernel counts one by one.
 SMALL_PAGES = f"{DEFAULT},pages=4k"
+#: Bytes of a program's name that the kernel keeps.
+_NAME_LENGTH = 15
 #: Fraction of CPU time in untraced programs above which no advice is given.
 MAX_UNSEEN_SHARE = 0.25
 
@@ -52,6 +59,7 @@ def observe(
     show.step("running the program as it is", 0.0)
     natives = _natively(wanted)
     recording.session.noise.judge(watch)
+    disturbed = watch.verdict().noisy
     show.step("measuring this machine", 0.1)
     tiers = tiers_of(wanted)
     host = host_for(wanted.host, recording.session, [*tiers, *([DEFAULT] if natives[1:] else [])])
@@ -59,7 +67,7 @@ def observe(
     show.step("tracing the program", 0.2)
     seen = _trace(wanted, recording.directory.path / TRACE, host, natives)
     show.step("weighing placements", 0.8)
-    return _observation(seen, near, recording.machine.id)
+    return replace(_observation(seen, near, recording.machine.id), disturbed=disturbed)
 
 
 def _observation(seen: ProgramRuns, near: Profile, machine: str) -> Observation:
@@ -77,10 +85,7 @@ def _observation(seen: ProgramRuns, near: Profile, machine: str) -> Observation:
         loss=_loss_factors(seen),
         fields={
             "method": "emulated",
-            "programs": [
-                ObservedProgram(path=path, instructions=count)
-                for path, count in seen.recorded.programs()
-            ],
+            "programs": seen.programs,
             "unseen_share": seen.unseen_share,
             "traced_time_s": seen.traced_time_s,
             "records": seen.traced.records,
@@ -142,10 +147,36 @@ def _trace(wanted: AdviceRequest, trace: Path, host: Host, natives: list[NativeR
     _refuse_unseen(wanted, recorded.unseen_share(native.cpu_s))
     kernel = None
     if len(natives) > 1:
-        touch_ns = memory_profile(host, SMALL_PAGES, 0).scalar("first_touch_ns")
+        touch_ns = tier_profile(host, SMALL_PAGES, 0).scalar("first_touch_ns")
         kernel = KernelTime(natives[1].system_s, touch_ns)
     traced = read_trace(trace, recorded.collected)
-    return ProgramRuns(native, kernel, recorded, traced, host, caches, elapsed)
+    programs = _programs(wanted, recorded)
+    return ProgramRuns(native, kernel, recorded, traced, host, caches, elapsed, programs)
+
+
+def _programs(wanted: AdviceRequest, recorded: Recorded) -> list[ObservedProgram]:
+    """The traced programs with their instructions; if there are several, also with their fractions
+    of the CPU time of one more native run, which is sampled: an emulator slows them down unequally.
+    """
+    traced = recorded.programs()
+    shares: Counter[str] = Counter()
+    if len(traced) > 1:
+        sampled = sample_program(wanted.program, None, wanted.stdin.path, wanted.time_s, PERIOD_NS)
+        total = sum(count for _, count in sampled.programs) or 1
+        for name, count in sampled.programs:
+            shares[_file_name(name)] += count / total
+    found = []
+    for path, instructions in traced:
+        name = Path(path).name
+        share = shares.get(name, shares.get(name[:_NAME_LENGTH]))
+        found.append(ObservedProgram(path=path, instructions=instructions, cpu_share=share))
+    return sorted(found, key=lambda each: -(each.cpu_share or 0.0))
+
+
+def _file_name(name: str) -> str:
+    """The name of the file behind a program's name, which may be a symbolic link on the PATH."""
+    found = shutil.which(name)
+    return Path(found).resolve().name if found else name
 
 
 def _refuse_unseen(wanted: AdviceRequest, share: float) -> None:

@@ -7,7 +7,6 @@ this machine that was not measured yet is added to the stored host.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError, NearfarError, from_native
 from nearfar.profiles import THIS, load_host, stored_host
-from nearfar.records.profile import Figure, Host, Profile
+from nearfar.records.profile import Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,36 +74,6 @@ def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) ->
             "sources": {**here.sources, **host.sources},
         }
     )
-
-
-def memory_profile(host: Host, tier: str, region_bytes: int) -> Profile:
-    """A memory of a host as a device, for a program that uses this much of it."""
-    from nearfar.measure.memory import on_pages
-
-    figures = dict(host.memories[on_pages(tier)])
-    walks = figures.pop("page_walk_by_region_ns")
-    return Profile(
-        name=tier,
-        title=f"{tier} of this machine",
-        description="What misses cost: latency, page walk, parallelism and bandwidth of a thread.",
-        sources=host.sources,
-        figures={**figures, "page_walk_ns": _at(walks, region_bytes)},
-    )
-
-
-def _at(curve: Figure, region_bytes: int) -> Figure:
-    """A point of a curve over regions: interpolated over the logarithm, constant beyond it."""
-    import numpy as np
-
-    points, at = curve.points or [], math.log(max(region_bytes, 1))
-    places = [math.log(place) for place, _ in points]
-    ends = curve.ranges or [(value, value) for _, value in points]
-    value, low, high = (
-        float(np.interp(at, places, column))
-        for column in ([v for _, v in points], [low for low, _ in ends], [high for _, high in ends])
-    )
-    scalar = {"value": value, "low": min(low, value), "high": max(high, value)}
-    return curve.model_copy(update={**scalar, "x": None, "points": None, "ranges": None})
 
 
 def _here(session: Session, tiers: Sequence[str], *, remeasure: bool) -> Host:

@@ -13,6 +13,7 @@ from nearfar.place.program_data import ProgramData
 from nearfar.place.uncertainty import LossFactors
 from nearfar.process.stdin import StandardInput
 from nearfar.workflows.host_here import DEFAULT, HostChoice
+from nearfar.workflows.memories import is_profile
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host
@@ -51,6 +52,7 @@ class Observation:
 
     ``variants``: see ``AdviceInputs``. ``fields``: keywords of the result that only this way of
     observing has, and ``provenance`` of them. ``warnings``: what is particular to these runs.
+    ``disturbed``: other programs ran meanwhile.
     """
 
     data: ProgramData
@@ -66,13 +68,7 @@ class Observation:
     provenance: dict[str, Provenance] = field(default_factory=dict)
     limits: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-
-def is_profile(name: str) -> bool:
-    """Whether a memory is a device profile, by name or path; else it is a tier."""
-    from nearfar.profiles import profile_names
-
-    return name in profile_names() or name.endswith(".toml")
+    disturbed: bool = False
 
 
 def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:

@@ -180,10 +180,11 @@ class SplitArray:
 
 def stencil_split(
     contention_file: Path,
-    host: str,
+    host: host_here.HostChoice,
     array: SplitArray,
     threads: SplitThreads,
     cost: SplitCost,
+    progress: ProgressSource,
     *,
     far_rows: int | None = None,
     model: SplitModel = "nearfar",
@@ -191,8 +192,8 @@ def stencil_split(
     """Rows of a stencil to place in far memory, and the time of a sweep."""
     from nearfar.model import split as equations
 
-    machine = _split_machine(contention_file, host)
     pairs = _pairs(threads)
+    machine = _split_machine(contention_file, host, progress)
     known, measured = _split_cost(machine, cost, array.element_bytes)
     question = equations.Question(
         equations.Array(array.rows, array.cols, array.element_bytes),
@@ -228,21 +229,22 @@ def _split_cost(
     return software_cost(cost.software_ns * 1e-9), []
 
 
-def _split_machine(contention_file: Path, host: str) -> split.Machine:
+def _split_machine(
+    contention_file: Path, host: host_here.HostChoice, progress: ProgressSource
+) -> split.Machine:
     from nearfar.model.contention_file import read_model
     from nearfar.model.split import Machine
 
-    return Machine(read_model(contention_file), cache_share(host))
+    model = read_model(contention_file)  # before anything is measured
+    with calibrating.open_session(progress) as session:
+        return Machine(model, cache_share(host_here.host_for(host, session)))
 
 
-def cache_share(host: str) -> split.CacheShare:
+def cache_share(host: Host) -> split.CacheShare:
     """The caches of a host that a stencil shares."""
     from nearfar.model.split import CacheShare
 
-    sheet = load_host(host)
-    return CacheShare(
-        sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
-    )
+    return CacheShare(host.scalar("l2_bytes"), host.scalar("l3_bytes"), int(host.scalar("l3_ways")))
 
 
 def _pairs(threads: SplitThreads) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from nearfar.place.figures import Memory
     from nearfar.place.native_run import NativeRun
     from nearfar.place.traced import ProgramTrace
+    from nearfar.records.advice import ObservedProgram
     from nearfar.records.profile import Host
     from nearfar.tracing.caches import Caches
     from nearfar.tracing.recording import Recorded
@@ -45,6 +46,7 @@ class ProgramRuns:
     host: Host
     caches: Caches
     traced_time_s: float
+    programs: list[ObservedProgram]
 
     @property
     def cut(self) -> bool:

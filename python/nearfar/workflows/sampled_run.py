@@ -55,7 +55,7 @@ def observe(
 
     show = recording.session.progress
     show.step("sampling the program" if wanted.perf is None else "reading the file", 0.0)
-    sampled = _watched(wanted, recording)
+    sampled, disturbed = _watched(wanted, recording)
     show.step("measuring this machine", 0.6)
     host = host_for(wanted.host, recording.session, tiers_of(wanted))
     near = near_of(host, sampled.resident_bytes)
@@ -78,18 +78,20 @@ def observe(
         provenance=_provenance(wanted, sampled, recording.machine.id),
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
+        disturbed=disturbed,
     )
 
 
-def _watched(wanted: AdviceRequest, recording: Recording) -> Sampled:
-    """The samples; other programs that ran meanwhile are noted."""
+def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
+    """The samples, and whether other programs ran meanwhile."""
     watch = Watch("the program")
     sampled = _sampled(wanted)
     if wanted.pid is not None:
         watch.observed(sampled.user_s + sampled.system_s)
-    if wanted.perf is None:
-        recording.session.noise.judge(watch)
-    return sampled
+    if wanted.perf is not None:
+        return sampled, False
+    recording.session.noise.judge(watch)
+    return sampled, watch.verdict().noisy
 
 
 def _data(

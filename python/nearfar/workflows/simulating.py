@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
-from nearfar.profiles import load_profile
+from nearfar.measure.progress import silent
 from nearfar.simulation.controller import DEFAULT_MAPPING, Controller, parse_write_drain
 from nearfar.simulation.devices import Device, refuse_without_states
+from nearfar.workflows import sim_memories
 from nearfar.workflows.sim_flags import CONTROLLER, refuse_ignored
 
 if TYPE_CHECKING:
     from nearfar._native import SimSource
+    from nearfar.measure.progress import ProgressSource
     from nearfar.records.choices import (
         CoreModel,
         EngineChoice,
@@ -108,13 +111,15 @@ def _placement(request: SimRequest) -> Placement:
 
 
 def simulate(
-    request: SimRequest, given: Mapping[str, str] | None = None
+    request: SimRequest,
+    given: Mapping[str, str] | None = None,
+    progress: ProgressSource = silent,
 ) -> Simulation | CountsSimulation | LoadCurve:
     """Simulate. Raises BadInputError for incompatible fields, as ``check``."""
     check(request, given)
     if request.counts:
-        return _counts(request, request.counts)
-    return _curve(request) if request.curve else _stream(request)
+        return _counts(request, request.counts, progress)
+    return _curve(request, progress) if request.curve else _stream(request, progress)
 
 
 def simulate_recorded(
@@ -127,7 +132,8 @@ def simulate_recorded(
     check(request, given)
     arguments = {f.name: getattr(request, f.name) for f in fields(request)}
     with recorded("sim", _plain(arguments), replace(options, seed=request.seed)) as recording:
-        result = simulate(request, given)
+        shown = recording.session.progress
+        result = simulate(request, given, lambda: nullcontext(shown))
         section = "simulation"
         if isinstance(result, CountsSimulation):
             section = "simulated_counts"
@@ -159,7 +165,7 @@ def experiment(name: str, options: Options) -> Measured[ExperimentResult]:
     return recording.measured(result)
 
 
-def _counts(request: SimRequest, file: Path) -> CountsSimulation:
+def _counts(request: SimRequest, file: Path, progress: ProgressSource) -> CountsSimulation:
     from nearfar.simulation.counts import read_counts
     from nearfar.simulation.counts import simulate as simulate_counts
 
@@ -173,8 +179,7 @@ def _counts(request: SimRequest, file: Path) -> CountsSimulation:
         )
     result = simulate_counts(
         read_counts(file),
-        load_profile(request.near),
-        load_profile(request.far),
+        *sim_memories.load([request.near, request.far], progress),
         cpu_time_s=request.cpu_time_s,
         write_policy=request.write_policy or "blocking",
     )
@@ -183,12 +188,13 @@ def _counts(request: SimRequest, file: Path) -> CountsSimulation:
     return result
 
 
-def _curve(request: SimRequest) -> LoadCurve:
+def _curve(request: SimRequest, progress: ProgressSource) -> LoadCurve:
     from nearfar.simulation.curve import load_curve
 
     if request.engine == "both":
         raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
-    far = Device.of(load_profile(request.far))
+    (profile,) = sim_memories.load([request.far], progress)
+    far = Device.of(profile)
     _check_rows(request, far)
     refuse_without_states(_controller(request), far)
     return load_curve(
@@ -223,13 +229,13 @@ def _share(share: float) -> float:
     return share
 
 
-def _stream(request: SimRequest) -> Simulation:
+def _stream(request: SimRequest, progress: ProgressSource) -> Simulation:
     from nearfar.simulation import run as running
 
     place = _placement(request)
     near, far = (
-        Device.of(load_profile(name), one_thread=request.trace is not None)
-        for name in (request.near, request.far)
+        Device.of(profile, one_thread=request.trace is not None)
+        for profile in sim_memories.load([request.near, request.far], progress)
     )
     _check_rows(request, near, far)
     refuse_without_states(_controller(request), near, far)

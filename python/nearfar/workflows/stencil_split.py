@@ -86,7 +86,7 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
     from nearfar.model import split
     from nearfar.model.competition import MeasuredPair
     from nearfar.model.split_cost import beyond_a_copy
-    from nearfar.profiles import THIS
+    from nearfar.profiles import THIS, load_host
     from nearfar.workflows.predicting import cache_share
 
     threads = (plan.teams.near_threads, plan.teams.far_threads)
@@ -95,7 +95,7 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
     known = beyond_a_copy(measured.element.value, copy_s)
     array = split.Array(plan.rows, plan.row_elements, ELEMENT_BYTES // 2)
     question = split.Question(array, plan.version, [threads])
-    return split.predict(split.Machine(pair, cache_share(THIS)), question, known)
+    return split.predict(split.Machine(pair, cache_share(load_host(THIS))), question, known)
 
 
 def _triple(estimate: Estimate) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from nearfar.records.choices import SplitKernel, SplitModel
 
 Contention = Annotated[Path, flags.text("--contention", "M.json", "Model of far-to-far copies.")]
 Host = Annotated[
-    str, flags.text("--host", "HOST", "Host with the caches: xeon-6130, this, a file.")
+    str, flags.text("--host", "HOST", "Host with the caches: xeon-6130, this (measured), a file.")
 ]
 Rows = Annotated[int, flags.count("--rows", metavar="M")]
 Columns = Annotated[int, flags.count("--cols")]
@@ -63,7 +63,9 @@ def split(
     calibrate: flags.Calibrate = None,
     software_ns: SoftwareNs = None,
     model: Model = "nearfar",
+    remeasure: flags.Remeasure = False,
     json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> None:
     """Predict how many rows of a stencil to place in far memory, and the time of a sweep.
 
@@ -87,9 +89,11 @@ def split(
         api.SplitArray(rows, cols, element_bytes, version),
         api.SplitThreads(near_threads, far_threads, threads),
         host=host,
+        remeasure=remeasure,
         cost=api.SplitCost(calibrate, software_ns),
         far_rows=far_rows,
         model=model,
+        progress=flags.progress_of(quiet),
     )
     show("predict split", result, predictions.split(result), json)
 

@@ -22,8 +22,8 @@ from nearfar.units import format_size
 
 @dataclass(frozen=True)
 class Card:
-    """One figure; ``interval`` is its interval of 95 %, or why there is none; ``context`` names its
-    conditions."""
+    """One figure; ``interval`` is its interval of 95 %, or why there is none, empty if it is exact
+    or chosen; ``context`` names its conditions."""
 
     label: str
     value: str
@@ -41,7 +41,7 @@ def _card(label: str, shaped: Shaped, key: str, context: str, target: str) -> Ca
 def _interval(shaped: Shaped, key: str) -> str:
     found = interval_of(shaped, key)
     if shaped.interval(key):
-        return f"95 %: {found}"
+        return f"95 %: {found}" if found else ""
     return f"{found}, too few for an interval" if found else "no interval"
 
 
@@ -60,7 +60,7 @@ def _advice(run: Run) -> Iterator[Card]:
         return
     whole = f"of {format_size(result.movable_bytes)} of movable memory, by the plan"
     near = format_size(result.near_bytes)
-    yield Card("Near memory to keep", near, "no interval", whole, Origin.MODELLED, seen)
+    yield Card("Near memory to keep", near, "", whole, Origin.MODELLED, seen)
     kept = f"with {near} of its memory near"
     yield _card("Slowdown with the plan", result, "slowdown_plan", kept, seen)
 

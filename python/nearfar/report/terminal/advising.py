@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.advice import AdviceResult, FarAdvice
+from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice
 from nearfar.report import advice_words as words
 from nearfar.report.html.sections import advice as section
 from nearfar.report.terminal.layout import block, columns, figure
@@ -35,15 +37,15 @@ def advice(result: AdviceResult) -> RenderableType:
 def _sites(far: FarAdvice) -> list[RenderableType]:
     """Return the sites that make nearly all of the loss, and a line for the others."""
     sites = words.mattering(far)
-    heads = ["Site", "Verdict", "Size", "Loss", "Far costs", "First touch"]
+    keys = ["far_time_s", *(["first_touch_s"] if any(s.first_touch_s for s in far.sites) else [])]
+    heads = ["Site", "Verdict", "Size", "Loss", *("Far costs", "First touch")[: len(keys)]]
     rows = [
         [
             words.site_name(site),
             words.verdict(site),
             format_size(site.size_bytes),
             f"{share:.0%}",
-            figure(site, "far_time_s"),
-            figure(site, "first_touch_s"),
+            *(figure(site, key) for key in keys),
         ]
         for site, share in sites.shown
     ]
@@ -78,13 +80,24 @@ def _expenses(far: FarAdvice) -> list[RenderableType]:
     return [Text(""), columns(["Other costs", "all near", "all far", "plan"], rows, 1)]
 
 
+def _different(curve: Sequence[BudgetPoint]) -> Iterator[BudgetPoint]:
+    before = -1
+    for point in curve:
+        if point.near_bytes != before:
+            yield point
+        before = point.near_bytes
+
+
 def _curve(far: FarAdvice) -> list[RenderableType]:
-    """Return slowdown by budget, from none to all movable memory, with bars; the knee is marked."""
+    """Return slowdown by budget, from none to all movable memory, with bars; the knee is marked.
+
+    Budgets that keep the same near as a smaller one are left out.
+    """
     lost = max((point.slowdown - 1 for point in far.curve), default=0.0)
     whole = max(lost, _LEAST)
     knee = next((p for p in far.curve if p.near_bytes == far.knee_bytes), None)
     rows = []
-    for point in far.curve:
+    for point in _different(far.curve):
         width = round(_BAR * (point.slowdown - 1) / whole)
         mark = "  knee" if point is knee else ""
         price = "" if point.price is None else f"{point.price:.3g} {far.currency}"

@@ -283,10 +283,13 @@ def _within(result: AdviceResult) -> list[Table]:
     ]
     if not rows:
         return []
+    heads = ["Far memory", "Within", "Near memory", "Slowdown", "Price"]
+    if all(point.price is None for far in result.fars for point in far.within):
+        del heads[-1]
     return [
         Table(
-            ["Far memory", "Within", "Near memory", "Slowdown", "Price"],
-            rows,
+            heads,
+            [row[: len(heads)] for row in rows],
             "Least near memory within a slowdown",
             frozenset({1, 2, 3, 4}),
             stacked=True,
