@@ -117,7 +117,7 @@ def test_a_file_that_is_standard_input_is_passed_on(given: str, tmp_path: Path) 
         assert f"standard input: {tmp_path / 'lines'}" in done.stdout.replace("\n", "")
     else:
         assert done.returncode == 2
-        assert "failed with exit code 3, without standard input" in done.stderr
+        assert "exited with 3, without standard input" in done.stderr
 
 
 def test_a_pipe_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def test_a_running_process_is_sampled_and_goes_on(
         (("--pid", "1", "--", "true"), "name one of: a program after --"),
         (("--pid", "4194304"), "no process 4194304"),
         (("--pid", "1", "--emulate"), "a running process cannot be emulated"),
-        (("--", "false"), "false failed with exit code 1"),
+        (("--", "false"), "false exited with 1, without standard input"),
         (("--", "true"), "too little to sample"),
         (("--", "no-such-program"), "no program no-such-program"),
     ],

@@ -13,6 +13,7 @@ from nearfar.place.sampled_costing import CacheSizes, SampledCoster
 from nearfar.place.sampled_sizes import PageFaults, pages_of
 from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.sites import Site
+from nearfar.place.uncertainty import touch_ends
 
 MIB = 1 << 20
 NEAR = Memory("near", 100, 100, 100, 5, 5, 0, 12)
@@ -122,6 +123,20 @@ def test_variants_surround_the_answer_and_fewer_samples_widen_it() -> None:
         assert min(ends) < value < max(ends)
         widths.append(max(ends) - min(ends))
     assert widths[1] > widths[0]
+
+
+def test_slower_memory_saves_no_time_whatever_its_pages_cost() -> None:
+    """Walks and first touches of a far memory without figures of its own are those of near memory:
+    they are one uncertain figure, not two."""
+    pages = {"walk": 20.0, "walk_ends": (5.0, 60.0), "touch": 500.0}
+    near = replace(NEAR, **pages, touch_low=100.0, touch_high=5000.0)
+    found = data(stalls(0, 64 * MIB, seconds=0.5), touched=(16384, 0))
+    coster = SampledCoster(found, near, CACHES, cpu_s=1.0)
+    far = replace(near, name="far", latency=101, low=101, high=101)
+    ends = [variant[0] for variant in coster.slowdowns(far, [[0]])]
+    assert min(ends) >= 1
+    assert touch_ends(near, far) == [(100, 100), (5000, 5000)]
+    assert touch_ends(near, replace(far, page_shift=21)) == [(5000, 100), (100, 5000)]
 
 
 def test_counts_of_sites_are_estimated_from_their_waits() -> None:

@@ -32,6 +32,7 @@ from nearfar.model.reuse import LINE_BYTES, miss_fractions
 from nearfar.place.costing import Cost, SiteCost
 from nearfar.place.figures import TLB_ENTRIES, Memory
 from nearfar.place.samples import ProgramSamples, Stalls
+from nearfar.place.uncertainty import touch_ends, walk_ends
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,10 +150,8 @@ class SampledCoster:
             *(replace(base, spread=factor) for factor in _SPREADS),
             replace(base, fill_ns=0.0),
             replace(base, fill_ns=2 * FILL_NS),
-            replace(base, touches=(near.touch_high, far.touch_low)),
-            replace(base, touches=(near.touch_low, far.touch_high)),
-            replace(base, walks=(near.walks[1], far.walks[0])),
-            replace(base, walks=(near.walks[0], far.walks[1])),
+            *(replace(base, touches=pair) for pair in touch_ends(near, far)),
+            *(replace(base, walks=pair) for pair in walk_ends(near, far)),
         ]
 
     def _sampling_error(self, far: Memory, placement: frozenset[int]) -> float:

@@ -69,7 +69,7 @@ def _variants(coster: Coster, far: Memory) -> Iterator[Assumed]:
             yield Assumed(core, far_at, works.get(near_ns, work), near_ns=near_ns)
     for other in coster.other_works:
         yield Assumed(core, far.latency, other)
-    for touches, walks in zip(_touch_factors(near, far), _walks(near, far), strict=True):
+    for touches, walks in zip(_touch_factors(near, far), walk_ends(near, far), strict=True):
         yield Assumed(core, far.latency, work, touches, walks=walks)
 
 
@@ -85,11 +85,19 @@ def _touch_factors(near: Memory, far: Memory) -> list[tuple[float, float]]:
     """Factors of first touches near and far, with which far memory costs least and most."""
     return [
         (near_ns / near.touch if near.touch else 1.0, far_ns / far.touch if far.touch else 1.0)
-        for near_ns, far_ns in ((near.touch_high, far.touch_low), (near.touch_low, far.touch_high))
+        for near_ns, far_ns in touch_ends(near, far)
     ]
 
 
-def _walks(near: Memory, far: Memory) -> list[tuple[float, float]]:
+def touch_ends(near: Memory, far: Memory) -> list[tuple[float, float]]:
+    """First touches near and far, in ns, with which far memory costs least and most. A far memory
+    whose first touches are taken as those of near memory has one measurement with it."""
+    if (far.touch, far.page_shift) == (near.touch, near.page_shift):
+        return [(near.touch_low, far.touch_low), (near.touch_high, far.touch_high)]
+    return [(near.touch_high, far.touch_low), (near.touch_low, far.touch_high)]
+
+
+def walk_ends(near: Memory, far: Memory) -> list[tuple[float, float]]:
     """Page walks with which far memory costs least and most; those on pages of the same size are
     one measurement."""
     ends = far.walks if near.page_shift == far.page_shift else far.walks[::-1]

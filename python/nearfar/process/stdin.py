@@ -15,6 +15,13 @@ class StandardInput:
     path: str = os.devnull
     words: str = ""
 
+    @property
+    def role(self) -> str:
+        """What a run reads, for a sentence about it."""
+        if self.path != os.devnull:
+            return f"reading {self.words}"
+        return "without standard input" + (f" ({self.words})" if self.words else "")
+
 
 def of_this_process() -> StandardInput:
     """The standard input of this process, as far as it can be read several times."""

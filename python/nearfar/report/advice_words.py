@@ -182,7 +182,7 @@ class Sites:
     @property
     def rest(self) -> str:
         """The others in a line; empty if there are none."""
-        if not self.others:
+        if not self.others or not self.shown:
             return ""
         return f"and {count(self.others, 'other site')}, {self.others_share:.1%} of the loss"
 
@@ -203,6 +203,11 @@ def mattering(far: FarAdvice) -> Sites:
 
 def _loss_s(site: SiteAdvice) -> float:
     return max(site.far_time_s + site.first_touch_s, 0.0)
+
+
+def site_size(site: SiteAdvice) -> str:
+    """Its size; a dash if no page of it was seen: faults of a small stack may not be sampled."""
+    return format_size(site.size_bytes) if site.size_bytes else "–"
 
 
 def site_name(site: SiteAdvice) -> str:

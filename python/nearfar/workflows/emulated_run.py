@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections import Counter
@@ -109,9 +108,7 @@ def _natively(wanted: AdviceRequest) -> list[NativeRun]:
     placed = heap_near(wanted)
     native = run_natively(wanted.program, wanted.time_s, placed, wanted.stdin.path)
     if native.ended and native.code:
-        given = wanted.stdin.path != os.devnull
-        where = f"reading {wanted.stdin.words}" if given else "without standard input"
-        refuse_failure(wanted, native.code, where)
+        refuse_failure(wanted, native.code, wanted.stdin.role)
     if placed is None:
         return [native]
     plain = run_natively(wanted.program, wanted.time_s, stdin=wanted.stdin.path)

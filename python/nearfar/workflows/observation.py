@@ -89,8 +89,10 @@ def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted."""
     if wanted.ignore_failure:
         return
+    from nearfar.tracing.recording import ending_of
+
     raise BadInputError(
-        f"{wanted.program[0]} failed with exit code {code}, {where}: no advice on a failed run",
+        f"{wanted.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
         "fix its arguments, or accept the exit code with --ignore-failure",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -168,9 +167,7 @@ def _once(wanted: AdviceRequest, period_ns: int) -> Sampled:
         large_pages=placed is not None or large_pages_everywhere(),
     )
     if found.code and found.ended:
-        given = wanted.stdin.path != os.devnull
-        where = f"reading {wanted.stdin.words}" if given else "without standard input"
-        refuse_failure(wanted, found.code, where)
+        refuse_failure(wanted, found.code, wanted.stdin.role)
     return found
 
 

@@ -43,7 +43,7 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
         [
             words.site_name(site),
             words.verdict(site),
-            format_size(site.size_bytes),
+            words.site_size(site),
             f"{share:.0%}",
             *(figure(site, key) for key in keys),
         ]

@@ -214,7 +214,7 @@ def _sites(result: AdviceResult) -> Table:
         [
             Cell(words.site_name(site), "; ".join(site.functions or site.chain[1:]), code=True),
             Cell(words.verdict(site)),
-            Cell(format_size(site.size_bytes)),
+            Cell(words.site_size(site)),
             Cell(f"{share:.0%}", bar=round(100 * share)),
             figure_cell(site, "far_time_s"),
             figure_cell(site, "first_touch_s"),
