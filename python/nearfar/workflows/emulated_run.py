@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -156,7 +156,7 @@ def _programs(wanted: AdviceRequest, recorded: Recorded) -> list[ObservedProgram
     of the CPU time of one more native run, which is sampled: an emulator slows them down unequally.
     """
     traced = recorded.programs()
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = defaultdict(float)
     if len(traced) > 1:
         sampled = sample_program(wanted.program, None, wanted.stdin.path, wanted.time_s, PERIOD_NS)
         total = sum(count for _, count in sampled.programs) or 1
