@@ -135,6 +135,15 @@ def test_the_first_sentence_is_the_answer(figures: dict[str, object], words: str
     assert finding(result(**figures)).startswith(words)
 
 
+def test_an_object_that_all_calls_share_is_named_once() -> None:
+    def named(at: str) -> str:
+        return site_name(SiteAdvice.model_construct(at=at, functions=[]))
+
+    assert named("a<b>::f+0x1 (l.so)>g+0x2 (l.so)") == "a<b>::f+0x1>g+0x2 (l.so)"
+    assert named("f+0x1 (l.so)>g+0x2 (m.so)") == "f+0x1 (l.so)>g+0x2 (m.so)"
+    assert named("g.c:6>g.c:9") == "g.c:6>g.c:9"
+
+
 def test_an_exact_figure_has_no_interval() -> None:
     exact = result(near_bytes=58 << 20, intervals={"slowdown_plan": (1.0, 1.0)})
     assert "intervals" not in finding(exact)
@@ -158,6 +167,8 @@ def test_the_curve_names_each_choice_once() -> None:
 def test_the_headline_says_how_long_the_program_is_idle() -> None:
     assert "It is off the CPU for 75% of its wall time" in finding(result(cpu_near_s=0.25))
     assert "off the CPU" not in finding(result())
+    busy = finding(result(cpu_near_s=0.25, run_disturbed=True))
+    assert "75% of its wall time, in part because other programs ran, which is" in busy
 
 
 def test_what_a_small_loss_needs_is_said_unless_it_is_the_plan() -> None:

@@ -63,7 +63,8 @@ def finding(result: AdviceResult) -> str:
     idle = 1 - busy_s / result.time_near_s if result.time_near_s else 0.0
     if idle >= _MUCH_IDLE:
         said.append(
-            f"It is off the CPU for {idle:.0%} of its wall time, which is "
+            f"It is off the CPU for {idle:.0%} of its wall time"
+            f"{', in part because other programs ran' if result.run_disturbed else ''}, which is "
             f"{say(result, 'time_near_s')} near and {say(result, 'time_all_far_s')} far."
         )
     return " ".join(said)
@@ -214,7 +215,15 @@ def site_name(site: SiteAdvice) -> str:
     """``make_node  g.c:6``: functions, as far as the label has their lines, and the label."""
     depth = site.at.count(">") + 1
     names = [without_template_arguments(call.rpartition(" ")[0]) for call in site.functions[:depth]]
-    return f"{'>'.join(reversed(names))}  {site.at}" if names and all(names) else site.at
+    at = _object_once(site.at)
+    return f"{'>'.join(reversed(names))}  {at}" if names and all(names) else at
+
+
+def _object_once(at: str) -> str:
+    """``f+0x1>g+0x2 (lib.so)`` of ``f+0x1 (lib.so)>g+0x2 (lib.so)``."""
+    calls = [call.rpartition(" (") for call in at.removesuffix(")").split(")>")]
+    names, objects = [name for name, _, _ in calls], {found for _, _, found in calls}
+    return f"{'>'.join(names)} ({objects.pop()})" if all(names) and len(objects) == 1 else at
 
 
 def verdict(site: SiteAdvice) -> str:

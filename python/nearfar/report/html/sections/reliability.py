@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.noise import FigureVerdict, Reliability, SeriesVerdict
 from nearfar.report.html.section import Cell, Context, Section, Table
-from nearfar.report.wording import count
+from nearfar.report.wording import count, sentence
 
 #: Position on the page.
 PLACE = 222
@@ -37,7 +37,8 @@ def finding(judged: list[SeriesVerdict]) -> str:
     figures = [figure for series in judged for figure in series.figures]
     numbers = [(v, sum(f.verdict is v for f in figures)) for v in Reliability]
     parts = ", ".join(f"{number} {verdict.value}" for verdict, number in numbers if number)
-    text = f"{count(len(figures), 'figure')}: {parts}." if figures else "No figure was judged."
+    whole = "; ".join(f"{series.series}: {series.verdict.value}" for series in judged)
+    text = f"{count(len(figures), 'figure')}: {parts}." if figures else f"{sentence(whole)}."
     replaced = sum(series.set_aside for series in judged)
     if replaced:
         text += f" {count(replaced, 'disturbed epoch')} did not count: calm ones replaced them."
