@@ -206,7 +206,7 @@ def test_what_the_answer_stands_on_is_said_with_its_origin() -> None:
         "near dram: 155 ns (150–160 ns), 35 GB/s, 4 KiB pages",
         "far cxl-asic: 250 ns (claimed)",
         "last cache: 12 MiB (8–16 MiB, given)",
-        "this machine was measured in 4 epochs: provisional, `nearfar study` completes it",
+        "this machine: measured in 4 epochs; provisional, `nearfar study` completes it",
     ]
 
 

@@ -13,6 +13,7 @@ from nearfar.report.advice_words import site_name
 from nearfar.report.html import section
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Cell, Table
+from nearfar.report.html.sections.advice import _spots
 from nearfar.report.html.sections.provenance import MAX_ROWS
 from nearfar.report.wording import axis_unit
 
@@ -62,8 +63,8 @@ def test_a_sampled_run_has_estimates_and_no_policies() -> None:
         }
     )
     sampled = render(run)
-    assert "Reads, estimated" in sampled
-    assert "Reads, estimated" not in traced
+    assert "Reads and writes are estimates." in sampled
+    assert "Reads and writes are estimates." not in traced
     assert "kernels and hardware" not in sampled
     assert "Pages moved" not in sampled
 
@@ -141,3 +142,19 @@ def test_the_origins_of_a_table_are_found_once() -> None:
 def test_a_site_is_named_without_template_arguments(function: str, named: str) -> None:
     site = SiteAdvice.model_construct(at="v.h:9", functions=[f"{function} v.h:9"])
     assert site_name(site) == f"{named}  v.h:9"
+
+
+def test_the_curve_falls_where_the_plan_has_its_memory() -> None:
+    """At the bytes that a choice keeps near, not at the budget that it was chosen for."""
+    advice = factories.advised().sections.advice
+    assert advice is not None
+    model = advice.curve[0]
+    choices = [(0, 0, 1.4), (10 << 20, 0, 1.4), (40 << 20, 30 << 20, 1.0)]
+    points = [
+        model.model_copy(
+            update={"near_budget_bytes": at, "near_bytes": used, "slowdown": loss, "intervals": {}}
+        )
+        for at, used, loss in choices
+    ]
+    spots = _spots(advice.model_copy(update={"curve": points}), 50 << 20)
+    assert [(spot.x, spot.value) for spot in spots] == [(0, 1.4), (30, 1.0), (50, 1.0)]

@@ -133,9 +133,9 @@ def basis(result: AdviceResult) -> list[str]:
     lines.append(f"last cache: {cache}{_known(result, 'last_cache_bytes')}")
     if result.host_epochs:
         lines.append(
-            f"this machine was measured in {count(result.host_epochs, 'epoch')}"
+            f"this machine: measured in {count(result.host_epochs, 'epoch')}"
             + (" while other programs ran" if result.disturbed else "")
-            + (": provisional, `nearfar study` completes it" if result.provisional else "")
+            + ("; provisional, `nearfar study` completes it" if result.provisional else "")
         )
     if result.standard_input:
         lines.append(f"standard input: {result.standard_input}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.process.names import program_name
@@ -27,20 +28,19 @@ _POLICIES = {
 }
 _PLACED = ("all_near", "all_far", "plan")
 
-#: Heads of the table of sites.
+_TOUCH = "First touch"
+#: Heads of the table of sites; without first touches if none costs anything.
 SITE_HEADS = [
     "Site",
     "Verdict",
     "Size",
     "Loss",
     "Far costs",
-    "First touch",
+    _TOUCH,
     "Life",
     "Reads",
     "Writes",
 ]
-#: The last two of a sampled run.
-_ESTIMATED_HEADS = ["Reads, estimated", "Writes, estimated"]
 
 
 def section(context: Context) -> Section | None:
@@ -75,7 +75,7 @@ def _figures(result: AdviceResult) -> list[Figure]:
     from nearfar.report.charts.palette import series_colour
 
     lines = [
-        Line(far.far, series_colour(i), [_spot(p, far) for p in far.curve], "emulated")
+        Line(far.far, series_colour(i), _spots(far, result.movable_bytes), "emulated")
         for i, far in enumerate(result.fars)
     ]
     found = origins((point, "slowdown") for far in result.fars for point in far.curve)
@@ -98,6 +98,14 @@ def _figures(result: AdviceResult) -> list[Figure]:
     return [draw(caption, chart, height=260, narrow_height=220, origins=found)]
 
 
+def _spots(far: FarAdvice, movable_bytes: int) -> list[Spot]:
+    """Return the curve by the memory that each choice keeps near; the last one goes on."""
+    spots = {point.near_bytes: _spot(point, far) for point in reversed(far.curve)}
+    if far.curve and movable_bytes > max(spots):
+        spots[movable_bytes] = replace(spots[max(spots)], x=movable_bytes / MIB)
+    return [spots[near_bytes] for near_bytes in sorted(spots)]
+
+
 def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
     """Return a point of the curve; the ends of the plan's choice have their own intervals."""
     from nearfar.report.charts.lines import Spot
@@ -109,7 +117,7 @@ def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
         known = far.interval("slowdown_plan")
     low, high = known or (point.slowdown, point.slowdown)
     least, value = min(low, point.slowdown), max(point.slowdown, 1.0)
-    return Spot(point.near_budget_bytes / MIB, value, max(least, 1.0), max(high, value))
+    return Spot(point.near_bytes / MIB, value, max(least, 1.0), max(high, value))
 
 
 def _bounds(result: AdviceResult) -> Table:
@@ -212,7 +220,7 @@ def _sites(result: AdviceResult) -> Table:
     sites = words.mattering(result)
     rows = [
         [
-            Cell(words.site_name(site), "; ".join(site.functions or site.chain[1:]), code=True),
+            Cell(words.site_name(site), "; ".join(site.functions), code=True),
             Cell(words.verdict(site)),
             Cell(words.site_size(site)),
             Cell(f"{share:.0%}", bar=round(100 * share)),
@@ -224,14 +232,22 @@ def _sites(result: AdviceResult) -> Table:
         ]
         for site, share in sites.shown
     ]
+    lead = [f"{sentence(sites.rest)}."] if sites.rest else []
+    if result.method != "emulated":
+        lead.append("Reads and writes are estimates.")
+    kept = [i for i, head in enumerate(SITE_HEADS) if head != _TOUCH or _any_touch(result)]
     return Table(
-        SITE_HEADS if result.method == "emulated" else SITE_HEADS[:-2] + _ESTIMATED_HEADS,
-        rows,
+        [SITE_HEADS[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
         f"Sites, by what they cost on {result.far}",
-        frozenset(range(2, 9)),
-        lead=sentence(sites.rest) + "." if sites.rest else "",
+        frozenset(range(2, len(kept))),
+        lead=" ".join(lead),
         stacked=True,
     )
+
+
+def _any_touch(result: FarAdvice) -> bool:
+    return any(site.first_touch_s for site in result.sites)
 
 
 def _fractions(result: AdviceResult) -> list[Table]:
