@@ -175,12 +175,11 @@ def _within(
         least = min(good, key=lambda p: p.near_bytes)
         made.append(
             WithinPoint(
-                within_slowdown=limit,
                 near_bytes=least.near_bytes,
                 price=prices.of(least.near_bytes, asked.data.movable_peak_bytes)
                 if prices
                 else None,
-                **_plainly(slowdown=choices.slowdown(least.cost)),
+                **_plainly(slowdown=choices.slowdown(least.cost), within_slowdown=limit),
             )
         )
     return made
@@ -207,17 +206,17 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
             size_bytes=asked.data.held_bytes(site.number),
             allocated_bytes=site.allocated_bytes,
             allocations=site.allocations,
-            life_share=site.life_share,
             reads=site.reads,
             writes=site.writes,
-            dependent_share=_dependent(far, site.number),
-            stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             verdict=_verdict(site.number, asked, point),
             **_plainly(
                 far_time_s=_added_s(
                     site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
                 ),
                 first_touch_s=round(far.sites[site.number].added_touch_ns * scale, 12),
+                life_share=site.life_share,
+                dependent_share=_dependent(far, site.number),
+                stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             ),
         )
         for site in asked.data.sites

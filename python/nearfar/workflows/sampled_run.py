@@ -205,6 +205,13 @@ def _provenance(wanted: AdviceRequest, sampled: Sampled, machine: str) -> dict[s
     if wanted.perf is not None:
         return _recorded_provenance(sampled)
     return {
+        "sampling_period_s": Provenance(
+            origin=Origin.CLAIMED,
+            statistic="claim",
+            samples=0,
+            machine=machine,
+            note="requested of the kernel's clock",
+        ),
         "time_near_s": Provenance(
             origin=Origin.MEASURED,
             statistic="mean",
