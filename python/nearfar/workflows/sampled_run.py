@@ -118,6 +118,8 @@ def _data(
 
 def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
     used = f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time"
+    if wanted.program:
+        used += f", {wanted.stdin.role}"
     if sampled.by_signals and sampled.user_s * 1e9 > MIN_SAMPLES * sampled.period_ns:
         return BadInputError(
             f"{used}, and was not sampled: {REFUSED}, and {UNREACHED}",
