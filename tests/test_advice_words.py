@@ -154,7 +154,9 @@ def test_an_exact_figure_has_no_interval() -> None:
 def test_the_curve_names_each_choice_once() -> None:
     budgets = [(0, 0, 1.4), (10, 0, 1.4), (20, 15, 1.2), (30, 15, 1.2), (40, 40, 1.0)]
     points = [
-        BudgetPoint(near_budget_bytes=at << 20, near_bytes=used << 20, slowdown=loss, exact=True)
+        BudgetPoint.model_construct(
+            near_budget_bytes=at << 20, near_bytes=used << 20, slowdown=loss
+        )
         for at, used, loss in budgets
     ]
     console = Console(width=80, record=True, file=StringIO())

@@ -23,7 +23,8 @@ from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.fractions import Nodes
 from nearfar.place.interleaving import find_fractions, with_fractions
 from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.workflows.observation import AdviceRequest, Observation, is_profile
+from nearfar.workflows.memories import is_profile
+from nearfar.workflows.observation import AdviceRequest, Observation
 
 if TYPE_CHECKING:
     from nearfar.measure.session import Session
