@@ -128,8 +128,8 @@ def test_variants_surround_the_answer_and_fewer_samples_widen_it() -> None:
 def test_slower_memory_saves_no_time_whatever_its_pages_cost() -> None:
     """Walks and first touches of a far memory without figures of its own are those of near memory:
     they are one uncertain figure, not two."""
-    pages = {"walk": 20.0, "walk_ends": (5.0, 60.0), "touch": 500.0}
-    near = replace(NEAR, **pages, touch_low=100.0, touch_high=5000.0)
+    near = replace(NEAR, walk=20.0, walk_ends=(5.0, 60.0))
+    near = replace(near, touch=500.0, touch_low=100.0, touch_high=5000.0)
     found = data(stalls(0, 64 * MIB, seconds=0.5), touched=(16384, 0))
     coster = SampledCoster(found, near, CACHES, cpu_s=1.0)
     far = replace(near, name="far", latency=101, low=101, high=101)
