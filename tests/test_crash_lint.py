@@ -105,3 +105,114 @@ def test_a_store_that_a_transaction_does_not_log(run_nearfar: RunNearfar, tmp_pa
         if "SITE 1" in text
     )
     assert found[0]["place"].endswith(f"opened_pair.c:{line}")
+
+
+INTRINSIC = """
+#include <fcntl.h>
+#include <immintrin.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static inline void put(long long* to) {
+  _mm_stream_si64(to, 1); /* SITE unfenced */
+}
+int main(int count, char** arguments) {
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (ftruncate(fd, 4096)) return 2;
+  long long* pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  put(pool); /* SITE inlined */
+  return 0;
+}
+"""
+
+
+def test_a_place_in_an_intrinsic_is_that_of_the_program(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "stream", INTRINSIC, "-g", "-O1")
+    pool = str(tmp_path / "pool")
+    found = document(run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool))
+    (finding,) = found["findings"]
+    lines = sites(INTRINSIC)
+    assert finding["rule"] == "unfenced"
+    assert finding["place"].endswith(f"stream.c:{lines['unfenced']}")
+    assert [place.rpartition(":")[2] for place in finding["inlined_into"]] == [
+        str(lines["inlined"])
+    ]
+
+
+def test_what_was_found_before_a_program_was_killed_is_kept(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = TEXT.replace("return atoi(arguments[2]);", "raise(SIGKILL);")
+    program = compile_c(
+        tmp_path,
+        "killed",
+        text.replace("#include", "#include <signal.h>\n#include", 1),
+        "-g",
+        "-lpmem",
+    )
+    done = run_nearfar(
+        "crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"), "0"
+    )
+    assert done.code == 1
+    rules = {finding["rule"] for finding in document(done)["findings"]}
+    assert rules == {"unflushed", "unfenced", "needless_flush", "repeated_flush"}
+    assert "ended with -9" in done.stderr
+
+
+OBJECTS = """
+#include <libpmemobj.h>
+#include <string.h>
+POBJ_LAYOUT_BEGIN(objects);
+POBJ_LAYOUT_ROOT(objects, struct root);
+POBJ_LAYOUT_END(objects);
+struct root { PMEMoid object; long count; };
+static long* of(PMEMoid object) { return pmemobj_direct(object); }
+int main(int count, char** arguments) {
+  PMEMobjpool* pool = pmemobj_create(arguments[count - 1], "objects", PMEMOBJ_MIN_POOL, 0600);
+  if (pool == NULL) return 2;
+  struct root* root = pmemobj_direct(pmemobj_root(pool, sizeof(struct root)));
+  for (int i = 0; i < 8; ++i) { /* memory is given out again: no finding */
+    pmemobj_alloc(pool, &root->object, 64 + 64 * (i % 2), 1, NULL, NULL);
+    *of(root->object) = i;
+    pmemobj_persist(pool, of(root->object), sizeof(long));
+    pmemobj_free(&root->object);
+  }
+  pmemobj_alloc(pool, &root->object, 64, 1, NULL, NULL);
+  long* freed = of(root->object);
+  if (!strcmp(arguments[1], "freed")) {
+    pmemobj_free(&root->object);
+    *freed = 7; /* SITE freed_store */
+    pmemobj_persist(pool, freed, sizeof *freed);
+  } else if (!strcmp(arguments[1], "unended")) {
+    if (pmemobj_tx_begin(pool, NULL, TX_PARAM_NONE)) return 3; /* SITE unended */
+    pmemobj_tx_add_range_direct(&root->count, sizeof root->count);
+    root->count = 1;
+    pmemobj_persist(pool, &root->count, sizeof root->count);
+  } else {
+    TX_BEGIN(pool) {
+      pmemobj_tx_free(root->object);
+      pmemobj_tx_abort(1);
+    } TX_END
+    *freed = 8; /* it was not freed */
+    pmemobj_persist(pool, freed, sizeof *freed);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev")
+def test_freed_objects_and_transactions_that_do_not_end(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "objects", OBJECTS, "-g", "-lpmemobj")
+    lines = sites(OBJECTS)
+    for kind, rules in (("freed", ["freed_store"]), ("unended", ["unended"]), ("none", [])):
+        pool = str(tmp_path / f"pool-{kind}")
+        found = document(
+            run_nearfar("crash", "lint", "--json", "-", "--", str(program), kind, pool)
+        )
+        errors = [each for each in found["findings"] if each["level"] == "error"]
+        assert [each["rule"] for each in errors] == rules
+        assert all(each["place"].endswith(f"objects.c:{lines[each['rule']]}") for each in errors)

@@ -1,7 +1,12 @@
 #include "crash/lint.hpp"
 
 #include <doctest/doctest.h>
+#include <set>
 #include <utility>
+
+#include "crash/library.hpp"
+#include "os/pages.hpp"
+#include "storelog/recorder.hpp"
 
 using namespace nearfar::crash;
 using namespace nearfar::storelog;
@@ -11,6 +16,7 @@ namespace {
 /// A log that is written by hand; each event is at the line of its number, from 1.
 struct Program {
   Log log;
+  std::set<std::size_t> freed; ///< lines on which an object is freed
 
   Program& add(EventKind kind, std::uint64_t address = 0, std::uint32_t bytes = 0,
                std::uint16_t thread = 0) {
@@ -31,15 +37,47 @@ struct Program {
   Program& persist(std::uint64_t address, std::uint32_t bytes = 8) {
     return flush(address, bytes).fence();
   }
+  Program& free(std::uint64_t address, std::uint32_t bytes = 8) {
+    freed.insert(log.events.size() + 1);
+    return add(EventKind::log, address, bytes);
+  }
+  Program& library_store(std::uint64_t address, std::uint32_t bytes = 8) {
+    log.events.push_back(
+        {EventKind::store, 0, bytes, address, 0, Site::code("/usr/lib/libpmemobj.so.1", 0x10)});
+    return *this;
+  }
   Program& begin() { return add(EventKind::tx_begin); }
   Program& end() { return add(EventKind::tx_end); }
+  Program& abort() { return add(EventKind::tx_end, 125); }
 };
 
 using Found = std::vector<std::pair<Rule, std::uint64_t>>; // rule and line
 
+/// Has the events judged; the number of a site is that of its event.
+std::vector<LintFinding> judged(const Program& program, bool ended = true) {
+  constexpr std::uint64_t pool_bytes = 1 << 16;
+  auto memory = nearfar::os::map_range(Judge::memory_bytes(pool_bytes),
+                                       nearfar::os::PageSize::small_4k, -1, false);
+  REQUIRE(memory);
+  Judge judge(memory->data(), pool_bytes);
+  std::vector<Site> sites;
+  for (const Event& event : program.log.events) {
+    const JudgedEvent next{event.kind,   of_library(event.site),
+                           event.thread, static_cast<std::uint32_t>(sites.size()),
+                           event.bytes,  event.address};
+    sites.push_back(event.site);
+    if (program.freed.contains(sites.size()))
+      judge.release(next);
+    else
+      judge.take(next);
+  }
+  judge.finish(ended);
+  return with_sites(judge.findings(), sites);
+}
+
 Found found(const Program& program) {
   Found all;
-  for (const LintFinding& finding : lint(program.log))
+  for (const LintFinding& finding : judged(program))
     all.emplace_back(finding.rule, finding.site.line());
   return all;
 }
@@ -96,7 +134,7 @@ TEST_CASE("occurrences at one line are counted") {
   for (unsigned i = 0; i < 3; ++i) {
     program.log.events.push_back({EventKind::store, 0, 8, i * line_bytes, 0, Site("a.c", 7)});
   }
-  const std::vector<LintFinding> all = lint(program.log);
+  const std::vector<LintFinding> all = judged(program);
   REQUIRE(all.size() == 1);
   CHECK(all[0].count == 3);
   CHECK(all[0].address == 0);
@@ -128,8 +166,42 @@ TEST_CASE("the log of one transaction does not count in the next") {
 }
 
 TEST_CASE("stores and flushes of libpmemobj are followed, not judged") {
+  CHECK(found(Program().library_store(0)).empty());
+}
+
+TEST_CASE("bytes of a word are logged each for itself") {
+  CHECK(found(Program().begin().snapshot(0, 2).store(2, 2).end().persist(0)) ==
+        Found{{Rule::unlogged, 3}});
+  CHECK(found(Program().begin().snapshot(0, 2).store(1, 2).end().persist(0)) ==
+        Found{{Rule::short_log, 3}});
+}
+
+TEST_CASE("a store to a freed object is reported, with the call that freed it") {
   Program program;
-  program.log.events.push_back(
-      {EventKind::store, 0, 8, 0, 0, Site::code("/usr/lib/libpmemobj.so.1", 0x10)});
-  CHECK(lint(program.log).empty());
+  program.store(128).persist(128).free(128).store(128).persist(128);
+  CHECK(found(program) == Found{{Rule::freed_store, 5}, {Rule::needless_flush, 6}});
+  CHECK(judged(program)[0].other.line() == 4);
+}
+
+TEST_CASE("memory that the allocator gives out again is not freed") {
+  Program again; // its header lies before it
+  again.store(128, 16).persist(128).free(128, 16).library_store(112, 16).store(136).persist(136);
+  CHECK(found(again).empty());
+  Program logged; // allocated in a transaction
+  logged.store(128).persist(128).free(128).begin().snapshot(128).store(128).end().persist(128);
+  CHECK(found(logged).empty());
+}
+
+TEST_CASE("a transaction that is aborted frees nothing") {
+  Program program;
+  program.store(128).persist(128).begin().free(128).abort().store(128).persist(128);
+  CHECK(found(program).empty());
+}
+
+TEST_CASE("a transaction that never ends is reported, unless the program was killed") {
+  Program program;
+  program.begin().snapshot(0).store(0).persist(0);
+  CHECK(found(program) == Found{{Rule::unended, 1}});
+  CHECK(judged(program, false).empty());
+  CHECK(found(program.end()).empty());
 }

@@ -91,6 +91,7 @@ struct ReadLog {
   Log log;
   std::deque<std::string> names;
   std::deque<Site> callers;
+  std::vector<Site> sites; ///< by number
   std::string pool_path;
   std::vector<std::pair<std::string, std::uint64_t>> unseen; ///< flushes and fences, by module
   bool complete = false;

@@ -40,8 +40,7 @@ private:
 
   std::FILE* file_;
   ReadLog& result_;
-  bool contents_; ///< image and stored bytes are wanted
-  std::vector<Site> sites_;
+  bool contents_;             ///< image and stored bytes are wanted
   std::uint64_t settled_ = 0; ///< events that are part of the image
   std::vector<char> payload_;
   long offset_ = sizeof(FileHeader);
@@ -97,12 +96,13 @@ bool LogReader::record(const FileRecord& record, const char* data) {
   Log& log = result_.log;
   switch (static_cast<Tag>(record.tag)) {
   case Tag::site:
-    if (record.site != sites_.size() || record.bytes > sites_.size()) return stop("damaged");
+    if (record.site != result_.sites.size() || record.bytes > result_.sites.size())
+      return stop("damaged");
     result_.names.emplace_back(data, record.data_bytes);
-    sites_.emplace_back(result_.names.back().c_str(), record.address);
+    result_.sites.emplace_back(result_.names.back().c_str(), record.address);
     if (record.bytes > 0) {
-      result_.callers.push_back(sites_[record.bytes - 1]);
-      sites_.back() = sites_.back().called_from(result_.callers.back());
+      result_.callers.push_back(result_.sites[record.bytes - 1]);
+      result_.sites.back() = result_.sites.back().called_from(result_.callers.back());
     }
     return true;
   case Tag::pool:
@@ -144,7 +144,7 @@ void LogReader::settle() {
 bool LogReader::event(const FileRecord& record, const char* data) {
   Log& log = result_.log;
   if (record.tag < static_cast<int>(EventKind::store) ||
-      record.tag > static_cast<int>(EventKind::load) || record.site >= sites_.size() ||
+      record.tag > static_cast<int>(EventKind::load) || record.site >= result_.sites.size() ||
       record.host >= hosts)
     return stop("damaged");
   const auto kind = static_cast<EventKind>(record.tag);
@@ -154,7 +154,7 @@ bool LogReader::event(const FileRecord& record, const char* data) {
     return stop("damaged");
   if (stores && record.data_bytes != record.bytes) return stop("damaged");
   log.events.push_back({kind, record.thread, record.bytes, record.address, log.data.size(),
-                        sites_[record.site], record.host});
+                        result_.sites[record.site], record.host});
   if (stores && contents_) {
     const auto* bytes = reinterpret_cast<const std::byte*>(data);
     log.data.insert(log.data.end(), bytes, bytes + record.bytes);

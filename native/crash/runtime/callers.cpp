@@ -95,6 +95,8 @@ Walked& walked_at(const void* code, const void* frame) {
 
 } // namespace
 
+bool is_in_library(const void* code) { return owner_of(code) == Owner::library; }
+
 Callers callers_of(const void* code) {
   if (code == nullptr) return {};
   const Owner owner = owner_of(code);

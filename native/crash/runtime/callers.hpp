@@ -15,4 +15,7 @@ struct Callers {
 /// none. Walks the stack by its unwind tables: some microseconds.
 Callers callers_of(const void* code);
 
+/// Whether code is of libpmem or libpmemobj.
+bool is_in_library(const void* code);
+
 } // namespace nearfar::crash::runtime

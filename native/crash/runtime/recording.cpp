@@ -7,9 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <new>
 #include <optional>
 #include <sys/mman.h>
@@ -18,12 +16,13 @@
 #include <unistd.h>
 
 #include "crash/runtime/callers.hpp"
+#include "crash/runtime/judging.hpp"
+#include "crash/runtime/sites.hpp"
 #include "storelog/log_file.hpp"
 
 namespace nearfar::crash::runtime {
 
 using storelog::LogWriter;
-using storelog::Site;
 
 Regions regions;
 Seen seen = Seen::faults;
@@ -77,69 +76,26 @@ std::uint16_t thread_number() {
   return thread[host];
 }
 
-/// Numbers of code addresses that were named already, each with the number of its caller.
-struct NamedCode {
-  const void* code;
-  std::optional<std::uint32_t> caller;
-  std::uint32_t site;
-};
-constexpr std::size_t named_count = 1 << 14;
-NamedCode named[named_count];
-std::uint32_t unknown_site = UINT32_MAX;
-
-std::uint32_t name_code(const void* code, std::optional<std::uint32_t> caller) {
-  Dl_info info;
-  link_map* module = nullptr;
-  if (code == nullptr ||
-      dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
-      info.dli_fname == nullptr) {
-    if (unknown_site == UINT32_MAX) unknown_site = writer->site(Site("unknown", 0));
-    return unknown_site;
-  }
-  // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
-  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
-  char path[4096];
-  const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
-  if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[std::max<ssize_t>(length, 0)] = '\0';
-    absolute = path;
-  }
-  return writer->site(Site::code(absolute, offset), caller);
-}
-
-std::uint32_t site_of(const void* code, std::optional<std::uint32_t> caller = {}) {
-  if (code == nullptr) return name_code(code, {});
-  std::size_t at =
-      ((reinterpret_cast<std::uintptr_t>(code) + 31 * caller.value_or(0)) * 0x9e3779b97f4a7c15u) >>
-      50;
-  for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
-    if (named[at].code == code && named[at].caller == caller) return named[at].site;
-    if (named[at].code != nullptr) continue;
-    const std::uint32_t site = name_code(code, caller);
-    if (named[at].code == nullptr) named[at] = {code, caller, site};
-    return site;
-  }
-  return name_code(code, caller);
-}
-
-/// The number of the call that led to a store of a library.
-std::optional<std::uint32_t> caller_site(const void* code) {
-  const Callers callers = callers_of(code);
-  if (callers.program == nullptr) return {};
-  const std::uint32_t program = site_of(callers.program);
-  return callers.library == nullptr ? program : site_of(callers.library, program);
+/// The calls that led to a store, if they are of interest: what a library does is not judged.
+std::optional<SiteNumber> caller_of(const void* code) {
+  if (judge() != nullptr && is_in_library(code)) return {};
+  return caller_site(*writer, code);
 }
 
 void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
-         const void* data, const void* code, std::optional<std::uint32_t> caller = {}) {
-  writer->event(kind, who, site_of(code, caller), address, static_cast<std::uint32_t>(bytes), data,
-                who == outside ? std::uint8_t{0} : host);
+         const void* data, const void* code, std::optional<SiteNumber> caller = {}) {
+  const SiteNumber site = site_of(*writer, code, caller);
+  const auto size = static_cast<std::uint32_t>(bytes);
+  if (judge() != nullptr)
+    judge()->take({kind, site.of_library, who, site.number, size, address});
+  else
+    writer->event(kind, who, site.number, address, size, data,
+                  who == outside ? std::uint8_t{0} : host);
 }
 
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
 void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
-             std::uint16_t who, const void* code, std::optional<std::uint32_t> caller = {}) {
+             std::uint16_t who, const void* code, std::optional<SiteNumber> caller = {}) {
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
     if (now[at] == old[at]) {
@@ -183,7 +139,7 @@ bool take_image(int fd, std::size_t bytes) {
     const std::size_t part = std::min(page_bytes, bytes - at);
     if (std::memcmp(now + at, shadow + at, part) == 0) continue;
     std::memcpy(shadow + at, now + at, part);
-    writer->image(at, now + at, part);
+    if (judge() == nullptr) writer->image(at, now + at, part);
   }
   syscall(SYS_munmap, mapped, bytes);
   return true;
@@ -191,9 +147,12 @@ bool take_image(int fd, std::size_t bytes) {
 
 bool begin_pool(int fd, const struct stat& file) {
   if (static_cast<std::size_t>(file.st_size) > shadow_bytes) return false;
-  shadow = static_cast<char*>(mmap(nullptr, shadow_bytes, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (shadow == MAP_FAILED) return false;
+  if (!begin_judgement(static_cast<std::uint64_t>(file.st_size))) return false;
+  if (seen == Seen::faults || judge() == nullptr) { // what is judged needs no contents
+    shadow = static_cast<char*>(mmap(nullptr, shadow_bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (shadow == MAP_FAILED) return false;
+  }
   pool_device = file.st_dev;
   pool_file = file.st_ino;
   char link[64];
@@ -201,7 +160,7 @@ bool begin_pool(int fd, const struct stat& file) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
   writer->pool(static_cast<std::uint64_t>(file.st_size), path);
-  return pool_known = take_image(fd, static_cast<std::size_t>(file.st_size));
+  return pool_known = shadow == nullptr || take_image(fd, static_cast<std::size_t>(file.st_size));
 }
 
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason.
@@ -229,6 +188,7 @@ void start() {
     std::fprintf(stderr, "nearfar: cannot write the log %s: %s\n", path, std::strerror(errno));
     _exit(126);
   }
+  request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   unsetenv("NEARFAR_CRASH_LOG"); // children of the program write no second log over it
   writer = new (writer_memory) LogWriter(os::File(fd));
   writer->begin();
@@ -264,7 +224,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
   if (alias == MAP_FAILED) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  compare(alias, at, inside, EventKind::nt_store, outside, nullptr);
+  if (shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, nullptr);
   put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
   writer->flush();
   const RecordedRegion region{static_cast<char*>(start), bytes, at, alias};
@@ -301,8 +261,10 @@ void created(const char* path) {
   struct stat file;
   if (stat(path, &file) != 0) return;
   const Lock locked;
-  if (writer != nullptr && pool_known && file.st_dev == pool_device && file.st_ino == pool_file)
+  if (writer != nullptr && pool_known && file.st_dev == pool_device && file.st_ino == pool_file) {
+    if (judge() != nullptr) judge()->forget();
     writer->created(), writer->flush();
+  }
 }
 
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
@@ -310,10 +272,8 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   if (!pool_known) return;
   const Lock locked;
   if (writer == nullptr) return;
-  if (kind == EventKind::begin || kind == EventKind::end)
-    return put(kind, thread_number(), bytes, 0, nullptr, code);
   if (storelog::marks(kind)) {
-    put(kind, thread_number(), 0, 0, nullptr, code);
+    put(kind, thread_number(), bytes, 0, nullptr, code);
     // A program that is killed loses little. Where stores are cheap to record, this is not.
     if (kind == EventKind::fence && seen == Seen::faults) writer->flush();
     return;
@@ -329,10 +289,21 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   if (region_of(at) == nullptr) return;
   const Lock locked;
   if (writer == nullptr) return;
-  const std::optional<std::uint32_t> caller = caller_site(code);
+  const std::optional<SiteNumber> caller = caller_of(code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
-    std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    if (shadow != nullptr) std::memcpy(shadow + region.offset + into, region.alias + into, part);
     put(kind, thread_number(), region.offset + into, part, region.alias + into, code, caller);
+  });
+}
+
+void report_release(const void* at, std::size_t bytes, const void* code) {
+  settle_stores();
+  const Lock locked;
+  if (writer == nullptr || judge() == nullptr) return;
+  const SiteNumber site = site_of(*writer, code);
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    judge()->release({EventKind::store, false, thread_number(), site.number,
+                      static_cast<std::uint32_t>(part), region.offset + into});
   });
 }
 
@@ -363,7 +334,7 @@ void report_changes(EventKind kind, const void* page, const void* code) {
   const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);
   compare(region->alias + into, region->offset + into, bytes, kind, thread_number(), code,
-          caller_site(code));
+          caller_of(code));
 }
 
 } // namespace nearfar::crash::runtime

@@ -73,10 +73,13 @@ void unmapped(void* start, std::size_t bytes);
 /// none.
 void settle_stores();
 
-/// `code` is a return address; 0 if unknown.
+/// `code` is a return address; 0 if unknown. An event without an address has a number in `bytes`
+/// (begin, end; tx_end: why the transaction was not committed, or 0).
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
+/// An object was freed that lay there.
+void report_release(const void* at, std::size_t bytes, const void* code);
 /// A load, in a program of two hosts.
 void report_load(const void* at, std::size_t bytes, const void* code);
 /// The calling thread continues on this host.

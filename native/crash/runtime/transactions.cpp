@@ -159,7 +159,7 @@ NEARFAR_EXPORT int pmemobj_tx_end() {
   static auto* const real = next<int()>("pmemobj_tx_end", NEARFAR_CALLER);
   const int failed = real();
   if (transactions > 0 && --transactions == 0 && started())
-    report(EventKind::tx_end, nullptr, 0, NEARFAR_CALLER);
+    report(EventKind::tx_end, nullptr, static_cast<std::size_t>(failed), NEARFAR_CALLER);
   return failed;
 }
 
@@ -194,3 +194,54 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
 NEARFAR_REALLOCATION(pmemobj_tx_realloc)
 NEARFAR_REALLOCATION(pmemobj_tx_zrealloc)
 #undef NEARFAR_REALLOCATION
+
+namespace {
+
+/// An object that is about to be freed.
+struct Freed {
+  const char* at = nullptr;
+  std::size_t bytes = 0;
+
+  Freed(Object object, const void* code) {
+    if (!started() || object.offset == 0) return;
+    static auto* const direct = next<void*(Object)>("pmemobj_direct", code);
+    static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);
+    at = static_cast<const char*>(direct(object));
+    bytes = size(object);
+  }
+  void report(const void* code) const {
+    if (at != nullptr) report_release(at, bytes, code);
+  }
+};
+
+} // namespace
+
+NEARFAR_EXPORT void pmemobj_free(Object* object) {
+  static auto* const real = next<void(Object*)>("pmemobj_free", NEARFAR_CALLER);
+  const Freed freed(*object, NEARFAR_CALLER);
+  real(object);
+  freed.report(NEARFAR_CALLER);
+}
+NEARFAR_EXPORT int pmemobj_tx_free(Object object) {
+  static auto* const real = next<int(Object)>("pmemobj_tx_free", NEARFAR_CALLER);
+  const Freed freed(object, NEARFAR_CALLER);
+  const int failed = real(object);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
+  static auto* const real = next<int(Object, std::uint64_t)>("pmemobj_tx_xfree", NEARFAR_CALLER);
+  const Freed freed(object, NEARFAR_CALLER);
+  const int failed = real(object, flags);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Object object,
+                                       int frees) {
+  static auto* const real =
+      next<int(void*, std::size_t, void*, Object, int)>("pmemobj_list_remove", NEARFAR_CALLER);
+  const Freed freed(frees != 0 ? object : Object{}, NEARFAR_CALLER);
+  const int failed = real(pool, entry, head, object, frees);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}

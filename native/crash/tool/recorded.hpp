@@ -7,9 +7,14 @@ namespace nearfar::crash {
 
 /// The program mapped no pool.
 Error nothing_mapped();
+/// It mapped one, and no store into it was seen.
+Error nothing_stored(const storelog::ReadLog& read);
 
-/// Reads a log and prints a `log` line on it. Errors: those of storelog::read_log; bad_input if
+/// Prints a `log` line, and warnings on flushes that were not seen.
+void print_log(const storelog::ReadLog& read, std::uint64_t events);
+
+/// Reads a log and prints it so. Errors: those of storelog::read_log; bad_input if
 /// nothing was mapped or no store was seen.
-Result<storelog::ReadLog> read_recorded(const char* file, bool contents = true);
+Result<storelog::ReadLog> read_recorded(const char* file);
 
 } // namespace nearfar::crash

@@ -47,12 +47,12 @@ def _lines_in(unit: Any, wanted: list[int]) -> dict[int, str]:
         if before is not None and before.address < state.address:
             first, last = bisect_left(wanted, before.address), bisect_left(wanted, state.address)
             for address in wanted[first:last]:
-                found[address] = f"{_path(unit, program, before.file)}:{before.line}"
+                found[address] = f"{line_program_path(unit, program, before.file)}:{before.line}"
         before = None if state.end_sequence else state
     return found
 
 
-def _path(unit: Any, program: Any, number: int) -> str:
+def line_program_path(unit: Any, program: Any, number: int) -> str:
     """The path of a file of a line table, which counts from 0 since DWARF 5 and from 1 before."""
     header = program.header
     modern = header.version >= 5

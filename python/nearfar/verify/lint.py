@@ -47,6 +47,14 @@ RULES = {
         "A transaction logs a part of a store",
         "only a part of the bytes of this store is logged{other}",
     ),
+    "freed_store": LintRule(
+        "error", "A store to a freed object", "this store is to an object that is freed{other}"
+    ),
+    "unended": LintRule(
+        "error",
+        "A transaction does not end",
+        "the transaction that begins here never ends: nothing of it is durable",
+    ),
     "repeated_flush": LintRule(
         "note",
         "A flush repeats another",
@@ -75,6 +83,7 @@ class LintFinding:
     address: int  # offset in the pool, of the first occurrence
     bytes: int
     times: int
+    inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
 
     def sentence(self) -> str:
         """What is wrong."""
@@ -121,10 +130,10 @@ class LintResult:
         }
 
 
-def lint(log: Path) -> LintResult:
-    """Check a log. Raises BadInputError if it contains no mapping or no store."""
+def lint(log: Path, judge: Path) -> LintResult:
+    """Read what the recorder's judge left. Raises BadInputError if nothing was stored."""
     result = LintResult()
-    for kind, fields in tool_output("lint", {"log": log}):
+    for kind, fields in tool_output("lint", {"log": log, "judge": judge}):
         if kind == "log":
             result.events, result.warnings = recorded_log(fields)
             result.incomplete = bool(result.warnings)
@@ -132,7 +141,8 @@ def lint(log: Path) -> LintResult:
             result.warnings.append(fields[0])
         elif kind == "lint":
             place, other = map(place_of, fields[1:3])
-            result.findings.append(LintFinding(fields[0], place, other, *map(int, fields[3:6])))
+            address, size, times = map(int, fields[3:6])
+            result.findings.append(LintFinding(fields[0], place, other, address, size, times))
     found = _with_lines(result.findings)
     result.findings = [finding for finding in found if not _LOCKS.match(finding.place)]
     return result
@@ -140,11 +150,14 @@ def lint(log: Path) -> LintResult:
 
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """The findings with source lines for code addresses, where the programs have them."""
-    from nearfar.verify.symbols import source_lines
+    from nearfar.verify.symbols import source_frames
 
     found = list(findings)
-    known = source_lines({place for f in found for place in (f.place, f.other)})
-    return [
-        replace(f, place=known.get(f.place, f.place), other=known.get(f.other, f.other))
-        for f in found
-    ]
+    known = source_frames({place for f in found for place in (f.place, f.other)})
+
+    def named(finding: LintFinding) -> LintFinding:
+        place, *outward = known.get(finding.place, [finding.place])
+        other = known.get(finding.other, [finding.other])[0]
+        return replace(finding, place=place, other=other, inlined_into=tuple(outward))
+
+    return [named(finding) for finding in found]

@@ -23,9 +23,20 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
         yield Path(made).resolve()
 
 
-def record(program: Sequence[str], log: Path, recorder: str) -> int:
+@contextmanager
+def memory_of_judge() -> Iterator[Path]:
+    """A file without a name, for the judge of native/crash/judge.hpp; it ends with this process."""
+    descriptor = os.memfd_create("nearfar-judge")
+    try:
+        yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def record(program: Sequence[str], log: Path, recorder: str, judge: Path | None = None) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
+    With the memory of a ``judge``, its stores are judged as they happen, not written to the log.
     PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
     library = preloadable(RECORDER)
@@ -36,6 +47,7 @@ def record(program: Sequence[str], log: Path, recorder: str) -> int:
         "NEARFAR_CRASH_LOG": str(log),
         "NEARFAR_CRASH_RECORDER": recorder,
         "PMEM_IS_PMEM_FORCE": "1",
+        **({"NEARFAR_CRASH_JUDGE": str(judge)} if judge else {}),
     }
     try:
         done = subprocess.run(program, env=environment, stdout=2, check=False)
@@ -48,7 +60,7 @@ def record(program: Sequence[str], log: Path, recorder: str) -> int:
 
 def compile_flags() -> str:
     """What GCC requires to instrument the stores of a program."""
-    return "-g -fsanitize=thread"
+    return "-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0"
 
 
 def link_flags() -> str:

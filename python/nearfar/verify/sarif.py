@@ -60,5 +60,7 @@ def _lint_result(finding: LintFinding) -> dict[str, object]:
         "level": RULES[finding.rule].level,
         "message": {"text": finding.sentence()},
         "locations": [_location(finding.place)] if finding.place else [],
-        "relatedLocations": [_location(finding.other)] if finding.other else [],
+        "relatedLocations": [
+            _location(place) for place in (finding.other, *finding.inlined_into) if place
+        ],
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 from nearfar.process.functions import functions_at
 
 _PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)")
+_SYSTEM_HEADER = re.compile(r"/usr/(local/)?(include|lib/(gcc|clang|llvm-[0-9]+))/")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -27,8 +28,16 @@ class Call:
 def source_lines(places: Iterable[str]) -> dict[str, str]:
     """FILE:LINE for each MODULE+0xOFFSET (a return address) that has debug information.
 
-    Others resolve to the function: "FUNCTION (MODULE+0xOFFSET)".
+    Where the compiler inlined a function of its own headers or of the system's, such as an
+    intrinsic, this is the line of the program that calls it. Others resolve to the function:
+    "FUNCTION (MODULE+0xOFFSET)".
     """
+    return {place: frames[0] for place, frames in source_frames(places).items()}
+
+
+def source_frames(places: Iterable[str]) -> dict[str, list[str]]:
+    """The same, with the lines that each is inlined into, outward."""
+    from nearfar.verify.inlined import inline_calls_of
     from nearfar.verify.linetable import lines_of
 
     wanted: dict[str, dict[str, int]] = defaultdict(dict)
@@ -36,12 +45,22 @@ def source_lines(places: Iterable[str]) -> dict[str, str]:
         if match := _PLACE.fullmatch(place):
             # One byte back from a return address lies the call, or the store itself.
             wanted[match[1]][place] = int(match[2], 16) - 1
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for module, offsets in wanted.items():
         lines = lines_of(Path(module), offsets.values())
-        found |= {place: lines[at] for place, at in offsets.items() if at in lines}
-        found |= _functions(module, {p: at for p, at in offsets.items() if at not in lines})
+        calls = inline_calls_of(Path(module), lines)
+        found |= {
+            p: _own([lines[at], *calls.get(at, [])]) for p, at in offsets.items() if at in lines
+        }
+        unknown = {p: at for p, at in offsets.items() if at not in lines}
+        found |= {place: [name] for place, name in _functions(module, unknown).items()}
     return found
+
+
+def _own(frames: list[str]) -> list[str]:
+    """From the innermost line of the program itself on, if there is one."""
+    own = (at for at, frame in enumerate(frames) if not _SYSTEM_HEADER.match(frame))
+    return frames[next(own, 0) :]
 
 
 def _functions(module: str, offsets: dict[str, int]) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.verify.lint import lint as judge
-from nearfar.verify.recorder import record, scratch_folder
+from nearfar.verify.lint import lint as read
+from nearfar.verify.recorder import memory_of_judge, record, scratch_folder
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def lint(program: list[str], recorder: StoreRecorder) -> Judged[LintResult]:
     """Record a program once, and judge what it stored."""
     with scratch_folder() as scratch:
-        code = record(program, scratch / "log", recorder)
-        result = judge(scratch / "log")
+        with memory_of_judge() as memory:
+            code = record(program, scratch / "log", recorder, memory)
+            result = read(scratch / "log", memory)
     if code:
         result.incomplete = True
         result.warnings.append(f"{program[0]} ended with {code}; only that part is judged")

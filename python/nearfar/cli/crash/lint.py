@@ -16,10 +16,11 @@ def lint(
 
     The pool is the first regular file that PROGRAM maps shared and writable. No checker is needed
     and no crash is tried: the order of stores, flushes, fences and libpmemobj's log calls is
-    judged. Errors lose data: stores that are not flushed or fenced, and stores in a transaction
-    that it does not log, logs late or logs in part. Notes cost time: flushes of lines that nothing
-    was stored into, and ranges that are logged twice. Stores and flushes of libpmem and libpmemobj
-    themselves are recorded but not judged. The output of PROGRAM goes to standard error.
+    judged. Errors lose data: stores that are not flushed or fenced, stores in a transaction that it
+    does not log, logs late or logs in part, stores to freed objects, and transactions that do not
+    end. Notes cost time: flushes of lines that nothing was stored into, and ranges that are logged
+    twice. Stores and flushes of libpmem and libpmemobj themselves are followed but not judged. The
+    output of PROGRAM goes to standard error.
 
     Exits with 1 on an error, and with 3 if none was found but PROGRAM failed or its recording is
     truncated.

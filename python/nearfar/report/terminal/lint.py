@@ -9,7 +9,7 @@ from nearfar.verify.lint import RULES, LintFinding, LintResult
 
 
 def findings(result: LintResult) -> Text:
-    """Return one line for each finding, errors first, then their number."""
+    """Return each finding, errors first, then their number."""
     notes = len(result.findings) - result.errors
     counts = f"{_count(result.errors, 'error')}, {_count(notes, 'note')}"
     tail = "; inconclusive: the run was not seen to its end" if result.incomplete else ""
@@ -22,7 +22,8 @@ def _line(finding: LintFinding) -> str:
     times = f" ({finding.times:,} times)" if finding.times > 1 else ""
     place = finding.place or "unknown place"
     level = RULES[finding.rule].level
-    return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}"
+    outward = "".join(f"\n  inlined into {line}" for line in finding.inlined_into)
+    return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}{outward}"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,0 +1,151 @@
+// Judges stores, flushes, fences and log calls as they happen, in the program that makes them.
+//
+// Model          lint.hpp
+// Memory         one mapping, of a file, so that what was found remains if the program is killed.
+//                16 bytes for each 4 that the program stores to; the rest of it stays sparse.
+// Cost           linear in the bytes of an event and of the lines that it flushes
+// Thread safety  none: callers exclude each other
+// Freestanding   allocates nothing and throws nothing: it runs inside other programs
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storelog/event.hpp"
+
+namespace nearfar::crash {
+
+/// A new rule also needs: name() in lint.cpp, RULES in python/nearfar/verify/lint.py,
+/// docs/tutorials/crash.md.
+enum class Rule : std::uint32_t {
+  unflushed,      ///< a store that no flush follows; `site` is the store
+  unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush
+  unlogged,       ///< a store in a transaction to bytes that it never logs
+  late_log,       ///< a store in a transaction before its bytes are logged; `other` is the call
+  short_log,      ///< a store of which only a part was logged; `other` is the call
+  freed_store,    ///< a store to an object that was freed; `other` is the call that freed it
+  unended,        ///< a transaction that was never ended; `site` is its beginning
+  repeated_flush, ///< a flush of lines that are flushed already; nothing was stored since
+  needless_flush, ///< a flush of lines that are durable or were never stored to
+  repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
+};
+
+/// A rule that was broken at a place, by the number of its site.
+struct JudgedFinding {
+  Rule rule;
+  std::uint32_t site;
+  std::uint32_t other; ///< Judge::no_site if there is none
+  std::uint32_t bytes;
+  std::uint64_t address;
+  std::uint64_t count;
+};
+
+/// Something that happened to the pool; `site` is any number for a place.
+struct JudgedEvent {
+  storelog::EventKind kind;
+  bool of_library; ///< libpmem or libpmemobj did it on its own: it is followed, not judged
+  std::uint16_t thread;
+  std::uint32_t site;
+  std::uint32_t bytes;
+  std::uint64_t address; ///< tx_end: 0 if the transaction was committed
+};
+
+class Judge {
+public:
+  static constexpr std::uint32_t no_site = UINT32_MAX;
+
+  /// Address space for a pool of this size.
+  static std::size_t memory_bytes(std::uint64_t pool_bytes);
+  /// `memory` has that many bytes: zeros, or what a judge left there.
+  Judge(void* memory, std::uint64_t pool_bytes);
+
+  void take(const JudgedEvent& event);
+  /// The object in these bytes was freed: inside of a transaction, once that is committed.
+  void release(const JudgedEvent& event);
+  /// All that was stored until now is durable and correct.
+  void forget();
+
+  std::uint64_t events() const { return head_->events; }
+  std::uint64_t stores() const { return head_->stores; }
+  /// The judgement ran out of room, and is not complete.
+  bool is_full() const { return head_->full; }
+
+  /// Adds what is not durable and, if the program ended by itself, transactions that are open.
+  void finish(bool ended);
+  /// Each rule and site once, in any order.
+  std::span<const JudgedFinding> findings() const { return {findings_, head_->findings}; }
+
+private:
+  static constexpr std::uint64_t word_bytes = 4;
+  static constexpr std::uint64_t page_bytes = 4096;
+  static constexpr std::uint32_t max_findings = 1 << 14;
+  static constexpr std::uint32_t max_notes = 1 << 28;
+  static constexpr std::uint32_t max_threads = 1 << 16;
+
+  enum class State : std::uint8_t { durable, dirty, awaiting };
+  struct Word {
+    std::uint32_t site;        ///< of the last store; of the call that freed it
+    std::uint32_t sequence;    ///< of that store, or of the flush that is awaiting a fence
+    std::uint32_t transaction; ///< that logged or flushed some of its bytes
+    State state;
+    std::uint8_t logged, flushed; ///< bytes, a bit for each
+    bool freed : 1;
+    bool reported : 1; ///< the store was reported already: its transaction would have flushed it
+  };
+  /// An entry of a list: bytes and the site and number of an event.
+  struct Note {
+    std::uint32_t next; ///< 0 ends a list
+    std::uint32_t site;
+    std::uint32_t sequence;
+    std::uint32_t bytes;
+    std::uint64_t address;
+  };
+  static_assert(sizeof(Word) == 16);
+  struct Thread {
+    std::uint32_t awaiting; ///< lists of notes: flushes that await a fence
+    std::uint32_t unlogged; ///< stores of the transaction, newest first
+    std::uint32_t calls;    ///< its log calls, newest first
+    std::uint32_t freed;    ///< objects that it freed
+    std::uint32_t transaction;
+    std::uint32_t begin; ///< site
+    bool active;
+  };
+  struct Head {
+    std::uint64_t events, stores;
+    std::uint32_t sequence, transactions, findings, notes, unused_note;
+    std::uint32_t threads; ///< one more than the largest number
+    bool full;
+  };
+
+  template <class Visit>
+  void for_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit);
+  template <class Visit>
+  void for_touched_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit);
+
+  void store(const JudgedEvent& event, bool non_temporal);
+  void flush(const JudgedEvent& event);
+  void fence(Thread& thread);
+  void log(const JudgedEvent& event);
+  void begin(Thread& thread, std::uint32_t site);
+  void end(Thread& thread, bool committed);
+  void judge_store(const Thread& thread, const Note& store);
+
+  bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
+  void use_again(std::uint64_t address);
+  void add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_t address,
+           std::uint32_t bytes);
+  void note(std::uint32_t& list, std::uint64_t address, std::uint64_t bytes, std::uint32_t site);
+  template <class Visit>
+  void drain(std::uint32_t& list, const Visit& visit);
+
+  std::uint64_t pool_bytes_;
+  Head* head_;
+  Thread* threads_;
+  JudgedFinding* findings_;
+  Note* notes_;           ///< the first is not used
+  std::uint8_t* touched_; ///< by page: some of its words have a state
+  Word* words_;
+};
+
+} // namespace nearfar::crash

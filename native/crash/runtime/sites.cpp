@@ -1,0 +1,83 @@
+#include "crash/runtime/sites.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <link.h>
+#include <string_view>
+#include <unistd.h>
+
+#include "crash/runtime/callers.hpp"
+
+namespace nearfar::crash::runtime {
+
+using storelog::LogWriter;
+using storelog::Site;
+
+namespace {
+
+/// Code addresses that were named already, each with its caller.
+struct NamedCode {
+  const void* code;
+  std::optional<SiteNumber> caller;
+  SiteNumber site;
+};
+constexpr std::size_t named_count = 1 << 14;
+NamedCode named[named_count];
+std::optional<SiteNumber> unknown_site;
+
+SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
+                 bool of_library) {
+  std::optional<std::uint32_t> number;
+  if (caller) number = caller->number;
+  const SiteNumber written{writer.site(site, number), of_library};
+  writer.flush(); // a program that is killed leaves the names of what was judged
+  return written;
+}
+
+SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
+  Dl_info info;
+  link_map* module = nullptr;
+  if (code == nullptr ||
+      dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
+      info.dli_fname == nullptr) {
+    if (!unknown_site) unknown_site = write(writer, Site("unknown", 0), {}, false);
+    return *unknown_site;
+  }
+  // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
+  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
+  char path[4096];
+  const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
+  if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[std::max<ssize_t>(length, 0)] = '\0';
+    absolute = path;
+  }
+  return write(writer, Site::code(absolute, offset), caller,
+               is_in_library(code) || (caller && caller->of_library));
+}
+
+} // namespace
+
+SiteNumber site_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
+  if (code == nullptr) return name_code(writer, code, {});
+  const std::uint64_t key = caller ? 31 * (caller->number + 1ull) : 0;
+  std::size_t at = ((reinterpret_cast<std::uintptr_t>(code) + key) * 0x9e3779b97f4a7c15u) >> 50;
+  for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
+    if (named[at].code == code && named[at].caller == caller) return named[at].site;
+    if (named[at].code != nullptr) continue;
+    const SiteNumber site = name_code(writer, code, caller);
+    if (named[at].code == nullptr) named[at] = {code, caller, site};
+    return site;
+  }
+  return name_code(writer, code, caller);
+}
+
+std::optional<SiteNumber> caller_site(LogWriter& writer, const void* code) {
+  const Callers callers = callers_of(code);
+  if (callers.program == nullptr) return {};
+  const SiteNumber program = site_of(writer, callers.program);
+  return callers.library == nullptr ? program : site_of(writer, callers.library, program);
+}
+
+} // namespace nearfar::crash::runtime

@@ -1,0 +1,88 @@
+"""Calls that the compiler has inlined around a code address, from DWARF (5, section 3.3.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nearfar.verify.linetable import line_program_path
+
+
+def inline_calls_of(module: Path, addresses: Iterable[int]) -> dict[int, list[str]]:
+    """FILE:LINE of the calls that were inlined around each address, outward; nothing where there
+    are none."""
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.elf.elffile import ELFFile
+
+    found: dict[int, list[str]] = {}
+    try:
+        with module.open("rb") as file:
+            elf = ELFFile(file)
+            if elf.has_dwarf_info():
+                info = elf.get_dwarf_info()
+                for unit in info.iter_CUs():
+                    for address in addresses:
+                        calls = [_call(unit, die) for die in _inlined(unit, address)]
+                        if calls:
+                            found[address] = [call for call in reversed(calls) if call]
+    except (OSError, ELFError, DWARFError, KeyError, AttributeError):
+        pass  # as for lines: without these, the innermost place is shown
+    return found
+
+
+def _inlined(unit: Any, address: int) -> list[Any]:
+    """Inlined calls around an address, from the outermost on."""
+    top = unit.get_top_DIE()
+    if _covers(unit, top, address) is False:
+        return []
+    return _inlined_below(unit, top, address) or []
+
+
+def _inlined_below(unit: Any, parent: Any, address: int) -> list[Any] | None:
+    """The same within an entry; None if no entry below it has the address."""
+    for die in parent.iter_children():
+        covers = _covers(unit, die, address)
+        if covers:
+            inner = _inlined_below(unit, die, address) or []
+            return [die, *inner] if die.tag == "DW_TAG_inlined_subroutine" else inner
+        if covers is None and die.tag in ("DW_TAG_namespace", "DW_TAG_lexical_block"):
+            inner_or_none = _inlined_below(unit, die, address)
+            if inner_or_none is not None:
+                return inner_or_none
+    return None
+
+
+def _covers(unit: Any, die: Any, address: int) -> bool | None:
+    """Whether the code of an entry has the address; None if the entry has no addresses."""
+    attributes = die.attributes
+    if "DW_AT_low_pc" in attributes and "DW_AT_high_pc" in attributes:
+        low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
+        end = high.value if high.form == "DW_FORM_addr" else low + high.value
+        return bool(low <= address < end)
+    if "DW_AT_ranges" in attributes:
+        return any(low <= address < high for low, high in _ranges(unit, attributes["DW_AT_ranges"]))
+    return None
+
+
+def _ranges(unit: Any, attribute: Any) -> Iterator[tuple[int, int]]:
+    base_attribute = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+    base = base_attribute.value if base_attribute else 0
+    lists = unit.dwarfinfo.range_lists()
+    for entry in lists.get_range_list_at_offset(attribute.value, cu=unit):
+        if hasattr(entry, "base_address"):
+            base = entry.base_address
+        elif getattr(entry, "is_absolute", False):
+            yield entry.begin_offset, entry.end_offset
+        else:
+            yield base + entry.begin_offset, base + entry.end_offset
+
+
+def _call(unit: Any, die: Any) -> str:
+    """FILE:LINE of an inlined call; empty if the compiler did not write it."""
+    attributes = die.attributes
+    if "DW_AT_call_file" not in attributes or "DW_AT_call_line" not in attributes:
+        return ""
+    program = unit.dwarfinfo.line_program_for_CU(unit)
+    file = line_program_path(unit, program, attributes["DW_AT_call_file"].value)
+    return f"{file}:{attributes['DW_AT_call_line'].value}"
