@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 def lint(program: list[str], recorder: StoreRecorder) -> Judged[LintResult]:
     """Record a program once, and judge what it stored."""
-    with scratch_folder() as scratch:
-        with memory_of_judge() as memory:
-            code = record(program, scratch / "log", recorder, memory)
-            result = read(scratch / "log", memory)
+    with scratch_folder() as scratch, memory_of_judge() as memory:
+        code = record(program, scratch / "log", recorder, memory)
+        result = read(scratch / "log", memory)
     if code:
         result.incomplete = True
         result.warnings.append(f"{program[0]} ended with {code}; only that part is judged")
