@@ -251,3 +251,19 @@ def test_the_part_of_an_offset() -> None:
         1,
         2,
     ]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "held_bytes"), [(1, 8 * MIB), (1000, 128 * MIB)], ids=["large", "small"]
+)
+def test_of_a_large_block_only_pages_that_were_touched_count(blocks: int, held_bytes: int) -> None:
+    """Of 128 MiB, 8 MiB were touched. Small blocks may be on pages that others touched first."""
+    total = {"allocations": blocks, "allocated_bytes": 128 * MIB, "peak_bytes": 128 * MIB}
+    data = [
+        place("heap", (1, 0x500), begin=ARENA, bytes=128 * MIB),
+        place("heap", (1, 0x500), **total),
+    ]
+    seen = samples((CLOCK, spread(ARENA, 8 * MIB, 500), 1), (FAULT, pages(ARENA, 8 * MIB), 1))
+    found = held(FixedSampler(data, []), seen, faults=2048)
+    (site,) = [site for site in found.sites if site.kind == "heap"]
+    assert found.sizes[site.number].max() == pytest.approx(held_bytes)

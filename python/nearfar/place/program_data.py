@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 #: Number of parts of a run with separate sizes.
 PARTS = 128
 PAGE_BYTES = 1 << SMALL_PAGE_SHIFT
+#: Blocks of at least this many bytes may be reserved and only partly used.
+_SPARSE_BYTES = 1 << 20
+#: Size of blocks from which on each is a mapping of its own, whatever was freed before
+#: (mallopt(3), DEFAULT_MMAP_THRESHOLD_MAX).
+_MAPPED_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,18 @@ class Touched:
     small: tuple[int, ...]
     large: tuple[int, ...]
     fixed_pages: int
+
+
+def resident_fraction(site: Site, pages: float, read_pages: float = math.inf) -> float:
+    """Fraction of a site's blocks on pages that were touched: only these use memory. ``pages``:
+    that the site touched first; ``read_pages``: at most as many have lines that it read. A block
+    that the allocator did not map for it may be on pages that another site touched first."""
+    block_bytes = site.allocated_bytes / max(site.allocations, 1)
+    if site.kind != "heap" or not site.peak_bytes or block_bytes < _SPARSE_BYTES:
+        return 1.0
+    if block_bytes < _MAPPED_BYTES:
+        pages = max(pages, read_pages)
+    return min(pages * PAGE_BYTES / site.peak_bytes, 1.0)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nearfar.place.program_data import PAGE_BYTES, PARTS, Touched
+from nearfar.place.program_data import PAGE_BYTES, PARTS, Touched, resident_fraction
 from nearfar.place.sites import Site
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def _is_placed(site: Site) -> bool:
 
 
 def sizes_of(table: SiteTable, samples: Samples, pages: Floats) -> Floats:
-    """Bytes of sites over the run: live ones of the heap, touched ones of other memory."""
+    """Bytes of sites over the run: live ones of the heap, touched ones of large blocks and of other
+    memory."""
     import numpy as np
 
     sizes = np.zeros((len(table.sites), PARTS))
@@ -93,7 +94,9 @@ def sizes_of(table: SiteTable, samples: Samples, pages: Floats) -> Floats:
             filled[int(filled.argmax()) if last else 0] = place["peak_bytes"]
         sizes[number] += filled
     for site in table.sites:
-        if site.kind != "heap":
+        if site.kind == "heap":
+            sizes[site.number] *= resident_fraction(site, pages[site.number])
+        else:
             sizes[site.number] = _touched_part(site, sizes[site.number], pages[site.number])
     return sizes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from nearfar import _native
 from nearfar.errors import BadInputError
-from nearfar.place.program_data import PAGE_BYTES, PARTS, ProgramData, Touched
+from nearfar.place.program_data import PARTS, ProgramData, Touched, resident_fraction
 from nearfar.place.sites import Frame, Site
 from nearfar.records.choices import SiteKind
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 MAX_RECORDS = 2_000_000
 #: Records of a block, or a stretch of a long run (docs/formats/trace.md).
 BLOCK_RECORDS = 1 << 16
-#: Blocks of at least this many bytes may be reserved and only partly used.
-_SPARSE_BLOCK_BYTES = 256 * PAGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTr
     touches = collected["touches"] if left_out and collected else _native.TraceTouches()
     sizes = _sizes(recorded, lives, in_windows=left_out > 0)
     for site in recorded:
-        sizes[site.number] *= _resident_share(site, touched)
+        sizes[site.number] *= resident_fraction(site, touched.small[site.number], site.reads)
     return ProgramTrace(
         tuple(recorded),
         sizes,
@@ -86,17 +84,6 @@ def _touched(recorded: TraceTouched, sites: int) -> Touched:
         for size in ("small", "large")
     )
     return Touched(small, large, recorded["fixed_pages"])
-
-
-def _resident_share(site: Site, touched: Touched) -> float:
-    """Fraction of a site's allocations on pages that may have been touched: only those use memory.
-    A page of a large block was first touched by the site, or one of its lines was read, because
-    another site had it before."""
-    blocks_bytes = site.allocated_bytes / max(site.allocations, 1)
-    if site.kind != "heap" or blocks_bytes < _SPARSE_BLOCK_BYTES or not site.peak_bytes:
-        return 1.0
-    pages = max(touched.small[site.number], site.reads)
-    return min(pages * PAGE_BYTES / site.peak_bytes, 1.0)
 
 
 def _site(number: int, recorded: TraceSite, life: float) -> Site:
