@@ -90,6 +90,7 @@ std::uint64_t time_of(const perf::Record& record) {
 void Collector::take_clock(const perf::Sample& record) {
   Sample sample = started(record, SampleKind::clock);
   ++programs[sample.process].samples;
+  (void)stack_pointer(record); // for samples of the thread that have no registers
   sample.code = code.number_of(sample.process, record.ip);
   const auto& access = code.access(sample.code);
   if (!access || !has_all_registers(record.user_registers)) return store.add(sample);
@@ -113,8 +114,15 @@ void Collector::take_memory(const perf::Sample& record, const perf::MemoryAccess
   add(sample, record, sample.address);
 }
 
+std::uint64_t Collector::stack_pointer(const perf::Sample& record) {
+  std::uint64_t& last = stack_pointers_[record.tid];
+  if (record.user_registers.has(kernel_stack_pointer))
+    last = record.user_registers.values[kernel_stack_pointer];
+  return last;
+}
+
 void Collector::add(Sample& sample, const perf::Sample& record, std::uint64_t owner) {
-  const std::uint64_t stack = record.user_registers.values[kernel_stack_pointer];
+  const std::uint64_t stack = stack_pointer(record);
   if (owner != 0) sample.data = data.number_of(sample.process, owner, stack);
   store.add(sample);
 }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "alloclog/log.hpp"
@@ -59,8 +60,13 @@ public:
   std::uint64_t lost = 0;
 
 private:
+  /// The stack pointer of a sample's thread, as last seen: hardware samples may be without
+  /// registers. 0: unknown.
+  std::uint64_t stack_pointer(const perf::Sample& record);
   /// `owner`: an address of the data that the sample is of; 0: unknown.
   void add(Sample& sample, const perf::Sample& record, std::uint64_t owner);
+
+  std::unordered_map<std::uint32_t, std::uint64_t> stack_pointers_; ///< by thread
 };
 
 } // namespace nearfar::sample

@@ -49,10 +49,11 @@ Bytes clock_sample(std::uint64_t ip, std::uint64_t time, std::uint16_t mode, boo
   return record(PERF_RECORD_SAMPLE, mode, body);
 }
 
-Bytes load_sample(std::uint64_t time, std::uint64_t latency, std::uint64_t source) {
+Bytes load_sample(std::uint64_t time, std::uint64_t latency, std::uint64_t source,
+                  std::uint64_t address = data_at) {
   Bytes body;
   body.u64(2).u64(code_at).u32(process).u32(process).u64(time);
-  body.u64(data_at).u64(latency).u64(source);
+  body.u64(address).u64(latency).u64(source);
   return record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, body);
 }
 
@@ -157,6 +158,22 @@ TEST_CASE("accesses that hardware sampled have latency and level, with CPU time 
   CHECK(samples[1].period == 1009);
   CHECK(static_cast<perf::MemoryLevel>(samples[1].level) == perf::MemoryLevel::local_ram);
   CHECK(samples[2].latency_cycles == UINT16_MAX);
+}
+
+TEST_CASE("of an access that hardware sampled, the stack is known by the thread's clock samples") {
+  constexpr std::uint64_t stack_pointer = 0x1000; // as clock_sample() has it
+  Files files;
+  perf::FileParts parts;
+  parts.events = {{clock_event(true), {1}}, {load_event(4), {2}}};
+  parts.records.append(clock_sample(code_at, 200, PERF_RECORD_MISC_USER, true))
+      .append(load_sample(300, 350, served_by_memory, stack_pointer + 256))
+      .append(load_sample(400, 350, served_by_memory));
+  Collector collector(CodeSource::recorded_process);
+  REQUIRE(collect_perf_data(files.perf_data(parts).c_str(), collector));
+  const std::vector<Sample>& samples = collector.store.all();
+  REQUIRE(samples.size() == 3);
+  CHECK(collector.data.all()[samples[1].data].kind == trace::SiteKind::stack);
+  CHECK(collector.data.all()[samples[2].data].kind != trace::SiteKind::stack);
 }
 
 TEST_CASE("files without samples of use are refused, with the command that records them") {
