@@ -103,6 +103,8 @@ def test_many_writes_are_a_limit_of_the_fast_engine(run_nearfar: RunNearfar) -> 
     ):
         found = simulated(run_nearfar, *STREAM, "--write-share", writes, "--engine", engine)
         assert any("many writes" in limit for limit in found["limits"]) == doubtful
+    found = simulated(run_nearfar, *STREAM, "--write-share", "0.1", "--window", "24")
+    assert any("more than 10 accesses" in limit for limit in found["limits"])
 
 
 def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearfar) -> None:
