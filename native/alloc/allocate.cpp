@@ -55,17 +55,21 @@ void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, std::size
 }
 
 void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
-  BlockStack& stack = thread_cache().tiers[tier]->stacks[size_class];
-  if (stack.capacity == 0) return nullptr;
+  TierStacks& stacks = *thread_cache().tiers[tier];
+  if (!stacks.caches) return nullptr;
+  BlockStack& stack = stacks.stacks[size_class];
+  if (stack.count() > 0) return stack.pop(); // another tier spilled here
+  if (stack.returned() > stack.capacity() / 2) flush_returned(tier, stacks, size_class);
+  if (stack.returned() == 0) stack.grow(size_class);
   TierHeap& heap = tiers[tier];
   bool all_zeroed = false;
-  stack.count = heap.classes[size_class].allocate(slabs_of(heap), size_class, stack.blocks,
-                                                  stack.capacity / 2, cached, all_zeroed);
-  if (stack.count == 0) return nullptr;
-  const BlockRef ref = stack.blocks[--stack.count];
-  ref.state->store(live, std::memory_order_relaxed);
-  stack.allocations.add(1);
-  return ref.block;
+  const std::uint32_t got =
+      heap.classes[size_class].allocate(slabs_of(heap), size_class, stack.blocks(),
+                                        stack.capacity() / 2, cached, all_zeroed,
+                                        &stacks.owned[size_class]);
+  if (got == 0) return nullptr;
+  stack.add(got);
+  return stack.pop();
 }
 
 /// In this tier only. Returns nullptr if it is full.

@@ -109,43 +109,77 @@ void Allocator::open_stacks(unsigned tier) {
       !tiers[tier].ready())
     return;
   if (this_thread_cache == &no_thread_cache) {
-    ThreadCache* created = caches.create();
-    if (created == nullptr) return;
-    this_thread_cache = created; // before libc registers it, which may allocate
-    os::set_thread_value(created);
+    ThreadCache* acquired = caches.acquire();
+    if (acquired == nullptr) return;
+    this_thread_cache = acquired; // before libc registers it, which may allocate
+    os::set_thread_value(acquired);
   }
-  if (settings.writes_blocks()) return;
   TierStacks*& stacks = this_thread_cache->tiers[tier];
-  if (stacks != &empty_stacks) return;
-  if (TierStacks* created = ThreadCaches::create_stacks(); created != nullptr) stacks = created;
+  if (stacks == &empty_stacks && !settings.writes_blocks())
+    if (TierStacks* created = caches.create_stacks(); created != nullptr) stacks = created;
+  const TierStacks* home = this_thread_cache->tiers[settings.default_tier];
+  if (home != home_stacks || home->fast_owner != fast_owner_of(*home)) choose_home();
 }
 
-void Allocator::flush_stacks(ThreadCache& cache, unsigned tier) {
+/// What TierStacks::fast_owner has to be.
+std::uint16_t Allocator::fast_owner_of(const TierStacks& stacks) const {
+  const bool fast = stacks.caches && stacks.owner != no_owner && settings.quarantine_bytes == 0;
+  return fast ? stacks.owner : TierStacks::no_fast_owner;
+}
+
+void Allocator::choose_home() const {
+  for (TierStacks* stacks : this_thread_cache->tiers)
+    if (stacks != &empty_stacks) stacks->fast_owner = fast_owner_of(*stacks);
+  home_stacks = this_thread_cache->tiers[settings.default_tier];
+}
+
+void Allocator::flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes) {
   if (cache.tiers[tier] == &empty_stacks) return;
   for (unsigned c = 0; c < cached_classes; ++c) {
-    BlockStack& stack = cache.tiers[tier]->stacks[c];
-    const std::uint32_t count = std::exchange(stack.count, 0); // first, as in flush_half()
-    if (count > 0) tiers[tier].classes[c].free(window, stack.blocks, count, decay.tick());
+    flush_returned(tier, *cache.tiers[tier], c);
+    flush_oldest(tier, *cache.tiers[tier], c,
+                 static_cast<std::uint32_t>(keep_bytes / class_infos[c].bytes));
+  }
+}
+
+void Allocator::empty_cache(ThreadCache& cache) {
+  for (unsigned t = 0; t < tier_count; ++t) {
+    flush_stacks(cache, t);
+    for (unsigned c = 0; c < cached_classes && cache.tiers[t] != &empty_stacks; ++c)
+      tiers[t].classes[c].disown(window, cache.tiers[t]->owned[c]);
   }
 }
 
 void Allocator::drop_stacks() {
   if (!thread_cache().is_owned()) return;
-  for (unsigned t = 0; t < tier_count; ++t) {
-    flush_stacks(thread_cache(), t);
-    for (BlockStack& stack : thread_cache().tiers[t]->stacks)
-      stack.capacity = 0;
+  empty_cache(thread_cache());
+  for (TierStacks* stacks : thread_cache().tiers) {
+    if (stacks == &empty_stacks) continue;
+    for (BlockStack& stack : stacks->stacks)
+      stack.close();
+    stacks->caches = false;
   }
+  choose_home();
 }
 
 void Allocator::close_thread_cache(ThreadCache* cache) {
+  constexpr unsigned max_warm = 16;
+  constexpr std::size_t keep_bytes = 4096; ///< in each stack
   this_thread_cache = &exiting_thread_cache; // later destructors may still allocate and free
+  home_stacks = &empty_stacks;
   if (cache->quarantine != nullptr)
     for (Quarantine::Half& half : cache->quarantine->halves)
       release_quarantined(half);
-  for (unsigned t = 0; t < tier_count; ++t)
-    flush_stacks(*cache, t);
-  caches.destroy(cache);
+  const bool warm = caches.warm_count() < max_warm && !decay.immediate();
+  for (unsigned t = 0; t < tier_count && warm; ++t)
+    flush_stacks(*cache, t, keep_bytes);
+  if (!warm) empty_cache(*cache);
+  caches.retire(cache, warm, decay.tick());
+}
+
+/// Frees the blocks in caches of exited threads that no new thread has taken, or all of them.
+void Allocator::cool_idle_caches(bool all) {
+  caches.cool(decay.tick(), all, [this](ThreadCache& cache) { empty_cache(cache); });
 }
 
 /// Returns old memory of a tier, or all free memory, to the system. Returns the bytes.
@@ -158,6 +192,7 @@ void Allocator::return_old_memory() {
   if (!decay.purge_lock.try_lock()) return;
   const int saved_errno = errno;
   const bool all = decay.immediate();
+  cool_idle_caches(all);
   for (TierHeap& tier : tiers)
     if (tier.ready()) purge(tier, all);
   errno = saved_errno;
@@ -167,6 +202,7 @@ void Allocator::return_old_memory() {
 std::size_t Allocator::trim(unsigned tier) {
   flush_stacks(thread_cache(), tier);
   const os::LockGuard guard(decay.purge_lock);
+  cool_idle_caches(true);
   return purge(tiers[tier], true);
 }
 

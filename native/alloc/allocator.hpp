@@ -2,9 +2,9 @@
 // interface and the preloaded malloc() use process_allocator; tests open others.
 //
 // To allocate a small block: class_of(), pop from the thread's BlockStack, mark the block live. To
-// free it: look up its span, then its class and state, push on the BlockStack. An empty stack is
-// refilled to half from its SlabClass; a full one returns its older half. Slabs and large blocks
-// consist of runs of spans.
+// free it: look up its span, then its slab and state, push on the BlockStack. An empty stack is
+// refilled to half from its SlabClass; a full one returns its older half, or the blocks of slabs that
+// the thread does not own. Slabs and large blocks consist of runs of spans.
 //
 // Errors         nullptr with errno ENOMEM, ENODEV or EINVAL; last_error() returns the message.
 // Thread safety  any thread, once open.
@@ -50,6 +50,8 @@ public:
   Status resolve_spill_targets();
 
   void* allocate(unsigned tier, std::size_t size);
+  /// The same in the default tier of malloc().
+  void* allocate_in_default(std::size_t size);
   void* allocate_zeroed(unsigned tier, std::size_t count, std::size_t size);
   /// `alignment` is a power of two.
   void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
@@ -61,7 +63,7 @@ public:
   void* reallocate_in_arena(Arena& arena, void* ptr, std::size_t size);
   /// The arena of a live block, nullptr if it is not in one.
   Arena* arena_of(const void* ptr) const {
-    const std::uint8_t number = window.span_of(ptr).arena.load(std::memory_order_relaxed);
+    const std::uint8_t number = window.span_of(ptr).arena();
     return number == 0 ? nullptr : &arenas.numbered(number);
   }
   /// Frees a live block. Aborts the process for any other address.
@@ -93,8 +95,13 @@ public:
   void open_stacks(unsigned tier);
   /// Frees the blocks in the calling thread's stacks, which has none from then on.
   void drop_stacks();
-  /// Frees the blocks in a cache's stacks for a tier.
-  void flush_stacks(ThreadCache& cache, unsigned tier);
+  /// Frees the blocks in a cache's stacks for a tier, but for the newest `keep_bytes` of each class.
+  void flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes = 0);
+  /// Frees all blocks in a cache's stacks, which owns no slabs then.
+  void empty_cache(ThreadCache& cache);
+  /// Chooses what the fast paths of the calling thread use, by the settings.
+  void choose_home() const;
+  void cool_idle_caches(bool all);
   /// Frees the cache of a thread that exits.
   void close_thread_cache(ThreadCache* cache);
 
@@ -147,7 +154,12 @@ private:
   void release_block(BlockRef ref);
   void release_in_arena(void* ptr, const Span& span);
   std::size_t purge(TierHeap& tier, bool all) NEARFAR_REQUIRES(decay.purge_lock);
-  void flush_half(unsigned tier, BlockStack& stack, unsigned size_class);
+  void release_cached(void* ptr);
+  void make_room(unsigned tier, TierStacks& stacks, unsigned size_class);
+  void flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_class, std::uint32_t keep);
+  void flush_returned(unsigned tier, TierStacks& stacks, unsigned size_class);
+  std::uint16_t fast_owner_of(const TierStacks& stacks) const;
+  static bool push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref);
   void quarantine(BlockRef ref, unsigned size_class);
   Quarantine* make_room_in_quarantine();
   void release_quarantined(Quarantine::Half& half);
@@ -198,45 +210,36 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
 [[gnu::always_inline]] inline void* Allocator::allocate(unsigned tier, std::size_t size) {
   if (size <= largest_cached_bytes && tier < tier_count) [[likely]] {
     BlockStack& stack = thread_cache().tiers[tier]->stacks[class_of(size)];
-    const std::uint32_t count = stack.count;
-    if (count > 0) [[likely]] {
-      const BlockRef ref = stack.blocks[count - 1];
-      stack.count = count - 1;
-      ref.state->store(live, std::memory_order_relaxed);
-      stack.allocations.add(1);
-      return ref.block;
-    }
+    if (stack.count() > 0) [[likely]]
+      return stack.pop();
   }
   return allocate_slowly(tier, size, nullptr);
 }
 
+[[gnu::always_inline]] inline void* Allocator::allocate_in_default(std::size_t size) {
+  if (size <= largest_cached_bytes) [[likely]] {
+    BlockStack& stack = home_stacks->stacks[class_of(size)];
+    if (stack.count() > 0) [[likely]]
+      return stack.pop();
+  }
+  return allocate_slowly(static_cast<unsigned>(settings.default_tier), size, nullptr);
+}
+
 [[gnu::always_inline]] inline void Allocator::release(void* ptr) {
   const std::uintptr_t offset = window.offset_of(ptr);
-  if (!window.contains_offset(offset)) [[unlikely]]
+  if (offset >= window.bytes) [[unlikely]]
     return release_slowly(ptr);
   const Span& span = window.spans[offset >> span_shift];
-  if (span.kind() != SpanKind::slab) [[unlikely]]
-    return release_slowly(ptr);
+  TierStacks& stacks = this == &process_allocator ? *home_stacks : empty_stacks;
+  if (span.owner() != stacks.fast_owner) [[unlikely]]
+    return release_cached(ptr);
   const unsigned size_class = span.size_class.load(std::memory_order_relaxed);
-  if (size_class >= cached_classes) return release_slowly(ptr);
-  const ClassInfo& info = class_infos[size_class];
-  const std::uint64_t in_slab =
-      offset - (std::uint64_t{span.extent.load(std::memory_order_relaxed)} << span_shift);
-  const std::uint64_t product = in_slab * info.reciprocal;
-  constexpr std::uint64_t fraction = (std::uint64_t{1} << reciprocal_shift) - 1;
-  auto* state = reinterpret_cast<AtomicBlockState*>(span.word.load(std::memory_order_relaxed)) +
-                (product >> reciprocal_shift);
-  BlockStack& stack = thread_cache().tiers[offset >> window.shift]->stacks[size_class];
-  // For a multiple of the block size, the fraction is less than the reciprocal (Lemire, Kaser, Kurz
-  // 2019).
-  if ((product & fraction) >= info.reciprocal || state->load(std::memory_order_relaxed) != live)
+  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  BlockStack& stack = stacks.stacks[size_class];
+  if (state == nullptr || state->load(std::memory_order_relaxed) != live || stack.full())
       [[unlikely]]
     return release_slowly(ptr);
-  if (settings.quarantine_bytes != 0) [[unlikely]]
-    return quarantine({static_cast<std::byte*>(ptr), state}, size_class);
-  if (stack.count >= stack.capacity) [[unlikely]]
-    return release_slowly(ptr);
-  push(stack, {static_cast<std::byte*>(ptr), state});
+  stack.push({static_cast<std::byte*>(ptr), state});
 }
 
 } // namespace nearfar::alloc

@@ -57,7 +57,7 @@ void* Allocator::reallocate_in_arena(Arena& arena, void* ptr, std::size_t size) 
 void Allocator::release_in_arena(void* ptr, const Span& span) {
   const BlockRef ref = live_block(ptr, span, "hm_free");
   SlabClass& of_class = arena_of(ptr)->classes[span.size_class.load(std::memory_order_relaxed)];
-  of_class.free(window, &ref, 1, decay.tick(), true);
+  of_class.free_uncached(window, ref, decay.tick());
 }
 
 } // namespace nearfar::alloc

@@ -114,7 +114,7 @@ void Arenas::destroy(Arena& arena, std::uint8_t now) {
   const std::uint32_t first = tier.runs.first_span();
   const std::uint64_t used = arena.lost ? 0 : tier.runs.span_bytes_used() >> span_shift;
   for (std::uint32_t at = first; at < first + used; ++at)
-    if (window.spans[at].arena.load(relaxed) == arena.number) free_run(arena, at, now);
+    if (window.spans[at].arena() == arena.number) free_run(arena, at, now);
   hm_tier_stats stats{};
   add_slabs(arena, stats);
   tier.past_arena_blocks.add(stats.allocations);

@@ -181,6 +181,7 @@ void configure_all() {
 void configure_preload() {
   configure_default();
   configure_plan();
+  process_allocator.choose_home();
 }
 
 bool is_configured() { return configured.load(std::memory_order_acquire); }
@@ -193,6 +194,7 @@ void configure() {
   const os::LockGuard guard(lock);
   if (configured.load(std::memory_order_relaxed)) return;
   configure_all();
+  process_allocator.choose_home();
   configured.store(true, std::memory_order_release);
 }
 

@@ -123,6 +123,7 @@ void remove_in_child(TierHeap& tier) {
   const auto number = static_cast<unsigned>(&tier - process_allocator.tiers);
   if (this_thread_cache->is_owned()) forget_quarantined(*this_thread_cache, number);
   this_thread_cache->tiers[number] = &empty_stacks; // so that its cached blocks are not allocated
+  process_allocator.choose_home();
   process_allocator.arenas.lose(tier);
   tier.remove_in_child(fork_interrupted_call());
 }
@@ -175,10 +176,9 @@ void adopt_copy(TierHeap& tier, TierCopy& copy_of_tier) {
 
 /// Takes over the blocks of threads that the child does not have.
 void adopt_thread_caches() {
-  process_allocator.caches.destroy_others([](ThreadCache& cache) {
+  process_allocator.caches.retire_others([](ThreadCache& cache) {
     forget_quarantine(cache);
-    for (unsigned t = 0; t < tier_count; ++t)
-      process_allocator.flush_stacks(cache, t);
+    process_allocator.empty_cache(cache);
   });
 }
 

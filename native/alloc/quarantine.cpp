@@ -55,8 +55,8 @@ void Allocator::release_quarantined(Quarantine::Half& half) {
     BlockStack* stack = block.size_class < cached_classes
                             ? &thread_cache().tiers[block.tier]->stacks[block.size_class]
                             : nullptr;
-    if (stack != nullptr && stack->count < stack->capacity)
-      push(*stack, block.ref);
+    if (stack != nullptr && !stack->full())
+      stack->push(block.ref);
     else
       release_block(block.ref);
   }

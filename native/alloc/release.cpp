@@ -14,14 +14,10 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 /// The live block at `ptr`. Any other address aborts the process.
 BlockRef Allocator::live_block(const void* ptr, const Span& span, const char* call) const {
-  Slab* slab = slab_of(span);
-  const ClassInfo& info = class_infos[slab->size_class];
-  const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(ptr) - slab->start);
-  const std::size_t index = inside / info.bytes;
-  if (inside % info.bytes != 0 || index >= slab->blocks ||
-      !is_live(slab->states()[index].load(relaxed)))
+  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  if (state == nullptr || !is_live(state->load(relaxed)))
     abort_on_invalid_pointer(*this, call, ptr);
-  return {slab->start + inside, slab->states() + index};
+  return {const_cast<std::byte*>(static_cast<const std::byte*>(ptr)), state};
 }
 
 bool Allocator::is_large(const void* ptr, const Span& span) const {
@@ -31,15 +27,17 @@ bool Allocator::is_large(const void* ptr, const Span& span) const {
 /// The budget that a live block is charged to, 0 for none.
 int Allocator::budget_of(const void* ptr) const {
   const Span& span = window.span_of(ptr);
-  if (is_large(ptr, span)) return span.budget.load(relaxed);
+  if (is_large(ptr, span)) return span.budget();
   const int state = live_block(ptr, span, "hm_realloc").state->load(relaxed);
   return state >= budgeted ? state - budgeted + 1 : 0;
 }
 
 void Allocator::release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
-  if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
+  if (const int budget = span.budget(); budget != 0) {
+    span.set_arena_and_budget(span.arena(), 0);
     plan.discharge(budget, ptr, (spans - guard_spans()) << span_shift);
+  }
   if (settings.wipe) wipe_large(ptr, (spans - guard_spans()) << span_shift);
   if (settings.guard)
     os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
@@ -50,34 +48,81 @@ void Allocator::release_large(void* ptr, Span& span) {
     tiers[window.tier_of(ptr)].free_large(window.span_index(ptr), decay.tick());
 }
 
+/// Pushes a freed block on its stack, if that has room.
+bool Allocator::push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref) {
+  BlockStack& stack = stacks.stacks[size_class];
+  if (stack.full()) return false;
+  if (owner == stacks.owner)
+    stack.push(ref);
+  else
+    stack.push_to_return(ref);
+  return true;
+}
+
+/// Frees a block that is not in a slab of the default tier's stacks.
+void Allocator::release_cached(void* ptr) {
+  const Span& span = window.span_of(ptr);
+  TierStacks& stacks = *thread_cache().tiers[window.tier_of(ptr)];
+  const unsigned size_class = span.size_class.load(relaxed);
+  if (!stacks.caches || span.kind() != SpanKind::slab || size_class >= cached_classes)
+    return release_slowly(ptr);
+  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  if (state == nullptr || state->load(relaxed) != live) return release_slowly(ptr);
+  const BlockRef ref{static_cast<std::byte*>(ptr), state};
+  if (settings.quarantine_bytes != 0) return quarantine(ref, size_class);
+  if (!push(stacks, size_class, span.owner(), ref)) release_slowly(ptr);
+}
+
 /// Pushes a block on the thread's stack, or frees it in its class. Does not check its state.
 void Allocator::release_block(BlockRef ref) {
   const unsigned tier = window.tier_of(ref.block);
-  const unsigned size_class = window.span_of(ref.block).size_class.load(relaxed);
+  const Span& span = window.span_of(ref.block);
+  const unsigned size_class = span.size_class.load(relaxed);
   ref.state->store(cached, relaxed);
-  BlockStack* stack = nullptr;
   if (size_class < cached_classes) {
     open_stacks(tier);
-    stack = &thread_cache().tiers[tier]->stacks[size_class];
+    TierStacks& stacks = *thread_cache().tiers[tier];
+    if (stacks.caches) {
+      if (push(stacks, size_class, span.owner(), ref)) return;
+      make_room(tier, stacks, size_class);
+      if (push(stacks, size_class, span.owner(), ref)) return;
+    }
   }
-  if (stack == nullptr || stack->capacity == 0) {
-    tiers[tier].classes[size_class].free(window, &ref, 1, decay.tick(), true);
-    return;
-  }
-  if (stack->count == stack->capacity) flush_half(tier, *stack, size_class);
-  push(*stack, ref);
+  tiers[tier].classes[size_class].free_uncached(window, ref, decay.tick());
 }
 
-/// Makes room in a full stack: frees the older half.
-void Allocator::flush_half(unsigned tier, BlockStack& stack, unsigned size_class) {
-  const std::uint32_t count = (stack.count + 1) / 2;
-  const std::uint32_t rest = stack.count - count;
-  stack.count = 0; // a child forked meanwhile must not free these blocks again
-  tiers[tier].classes[size_class].free(window, stack.blocks, count, decay.tick());
-  for (std::uint32_t i = 0; i < rest; ++i)
-    stack.blocks[i] = stack.blocks[count + i];
-  std::atomic_signal_fence(std::memory_order_release);
-  stack.count = rest;
+/// Makes room in a full stack.
+void Allocator::make_room(unsigned tier, TierStacks& stacks, unsigned size_class) {
+  BlockStack& stack = stacks.stacks[size_class];
+  if (stack.returned() == 0) stack.grow(size_class);
+  if (!stack.full()) return;
+  if (stack.returned() >= stack.count())
+    flush_returned(tier, stacks, size_class);
+  else
+    flush_oldest(tier, stacks, size_class, stack.count() / 2);
+}
+
+/// Frees all but the newest `keep` blocks that the thread could allocate.
+void Allocator::flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_class,
+                             std::uint32_t keep) {
+  BlockStack& stack = stacks.stacks[size_class];
+  const std::uint32_t count = stack.count();
+  if (count <= keep) return;
+  stack.drop(count); // a child forked meanwhile must not free these blocks again
+  tiers[tier].classes[size_class].free(window, stack.blocks(), count - keep, decay.tick(),
+                                       &stacks.owned[size_class]);
+  stack.add_from(count - keep, count);
+}
+
+/// Frees the blocks of slabs that the thread does not own.
+void Allocator::flush_returned(unsigned tier, TierStacks& stacks, unsigned size_class) {
+  BlockStack& stack = stacks.stacks[size_class];
+  const std::uint32_t count = stack.returned();
+  if (count == 0) return;
+  const BlockRef* blocks = stack.blocks() + stack.limit();
+  stack.drop_returned(); // first, as in flush_oldest()
+  tiers[tier].classes[size_class].free(window, blocks, count, decay.tick(),
+                                       &stacks.owned[size_class]);
 }
 
 void Allocator::release_slowly(void* ptr) {
@@ -133,7 +178,7 @@ std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
 void Allocator::set_budget(void* block, int budget) {
   Span& span = window.span_of(block);
   if (is_large(block, span))
-    span.budget.store(static_cast<std::uint8_t>(budget), relaxed);
+    span.set_arena_and_budget(span.arena(), static_cast<std::uint8_t>(budget));
   else
     live_block(block, span, "malloc")
         .state->store(static_cast<std::int8_t>(budgeted + budget - 1), relaxed);
@@ -156,7 +201,7 @@ bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
                            ? arena->resize_large(first, count, decay.tick())
                            : tiers[window.tier_of(ptr)].resize_large(first, count, decay.tick());
   if (!resized) return false;
-  if (const int budget = span.budget.load(relaxed); budget != 0) {
+  if (const int budget = span.budget(); budget != 0) {
     const auto growth =
         static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has);
     plan.charge(budget, growth, growth);

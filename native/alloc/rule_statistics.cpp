@@ -73,7 +73,7 @@ void sample_span(const Allocator& allocator, std::uint32_t index) {
   if (kind == SpanKind::slab && span.extent.load(relaxed) == index)
     sample_slab(allocator.plan, *slab_of(span));
   if (kind != SpanKind::large) return;
-  if (const int budget = span.budget.load(relaxed); budget != 0)
+  if (const int budget = span.budget(); budget != 0)
     if (Rule* rule = allocator.plan.rule_of_budget(budget); rule != nullptr)
       sample_block(rule->statistics, allocator.window.span_address(index),
                    std::size_t{span.extent.load(relaxed)} << span_shift);

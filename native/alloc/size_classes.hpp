@@ -39,22 +39,18 @@ constexpr std::size_t computed_class_bytes(unsigned size_class) {
 inline constexpr unsigned cached_classes = computed_class(largest_cached_bytes) + 1;
 
 struct ClassInfo {
-  std::uint64_t reciprocal = 0; ///< of the size, times 2^reciprocal_shift
+  std::uint64_t reciprocal = 0; ///< of the size, times 2^64, rounded up
   std::uint32_t bytes = 0;      ///< of a block
   std::uint32_t blocks = 0;     ///< in a slab
   std::uint32_t spans = 0;      ///< of a slab
   std::uint32_t cached = 0;     ///< maximum of blocks in a thread's stack
 };
 
-/// offset * reciprocal >> shift is offset / bytes, exactly: offsets in a slab are below 2^22, and
-/// the error offset / 2^42 stays below 1 / 2^19.
-inline constexpr unsigned reciprocal_shift = 42;
-
 constexpr ClassInfo computed_info(unsigned size_class) {
   ClassInfo info;
   const std::size_t bytes = computed_class_bytes(size_class);
   info.bytes = static_cast<std::uint32_t>(bytes);
-  info.reciprocal = ((std::uint64_t{1} << reciprocal_shift) + bytes - 1) / bytes;
+  info.reciprocal = UINT64_MAX / bytes + 1;
   constexpr std::size_t min_slab_blocks = 8;
   info.spans = static_cast<std::uint32_t>((bytes * min_slab_blocks + span_bytes - 1) / span_bytes);
   info.blocks = static_cast<std::uint32_t>(info.spans * span_bytes / bytes);

@@ -23,13 +23,13 @@ TEST_CASE("at most an eighth of a block is unused") {
 }
 
 TEST_CASE("the reciprocal divides every offset in a slab exactly, and detects multiples") {
-  constexpr std::uint64_t fraction = (std::uint64_t{1} << reciprocal_shift) - 1;
+  __extension__ using Product = unsigned __int128;
   for (const ClassInfo& info : class_infos) {
     std::size_t wrong = 0;
     for (std::uint64_t offset = 0; offset < info.spans * span_bytes; offset += offset % 7 + 1) {
-      const std::uint64_t product = offset * info.reciprocal;
-      const bool multiple = (product & fraction) < info.reciprocal;
-      if (product >> reciprocal_shift != offset / info.bytes) ++wrong;
+      const Product product = Product{offset} * info.reciprocal;
+      const bool multiple = static_cast<std::uint64_t>(product) < info.reciprocal;
+      if (static_cast<std::uint64_t>(product >> 64) != offset / info.bytes) ++wrong;
       if (multiple != (offset % info.bytes == 0)) ++wrong;
     }
     CHECK(wrong == 0);

@@ -35,15 +35,58 @@ unsigned free_mask(const AtomicBlockState* states) {
 }
 #endif
 
-void describe_spans(const Window& window, const Slab* slab, SpanKind kind, std::uint8_t arena) {
-  for (std::uint32_t i = 0; i < class_infos[slab->size_class].spans; ++i) {
-    Span& span = window.spans[slab->first_span + i];
+/// Calls visit(span) for each span of a slab.
+template <class Visit>
+void for_each_span(const Window& window, const Slab* slab, const Visit& visit) {
+  for (std::uint32_t i = 0; i < class_infos[slab->size_class].spans; ++i)
+    visit(window.spans[slab->first_span + i]);
+}
+
+/// `detail`: an owner or an arena.
+void describe_spans(const Window& window, const Slab* slab, SpanKind kind, std::uint16_t detail) {
+  for_each_span(window, slab, [&](Span& span) {
     span.word.store(reinterpret_cast<std::uintptr_t>(slab + 1), relaxed);
     span.extent.store(slab->first_span, relaxed);
     span.size_class.store(static_cast<std::uint8_t>(slab->size_class), relaxed);
-    span.arena.store(arena, relaxed);
+    span.detail.store(detail, relaxed);
     span.set_kind(kind, std::memory_order_release);
-  }
+  });
+}
+
+void set_owner(const Window& window, const Slab* slab, std::uint16_t owner) {
+  for_each_span(window, slab, [&](Span& span) { span.detail.store(owner, relaxed); });
+}
+
+void unlink(Slab* slab) {
+  SlabList& list = *slab->list;
+  (slab->previous != nullptr ? slab->previous->next : list.head) = slab->next;
+  (slab->next != nullptr ? slab->next->previous : list.tail) = slab->previous;
+  slab->list = nullptr;
+}
+
+void link_front(SlabList& list, Slab* slab) {
+  slab->previous = nullptr;
+  slab->next = list.head;
+  (list.head != nullptr ? list.head->previous : list.tail) = slab;
+  list.head = slab;
+  slab->list = &list;
+}
+
+void link_back(SlabList& list, Slab* slab) {
+  slab->next = nullptr;
+  slab->previous = list.tail;
+  (list.tail != nullptr ? list.tail->next : list.head) = slab;
+  list.tail = slab;
+  slab->list = &list;
+}
+
+bool is_owned(const Slab* slab) { return slab->list != nullptr && slab->list->owner != no_owner; }
+
+/// Takes a slab from its list, and from the owner if it has one.
+void remove_from_list(const Window& window, Slab* slab) {
+  const bool owned = is_owned(slab);
+  unlink(slab);
+  if (owned) set_owner(window, slab, no_owner);
 }
 
 } // namespace
@@ -112,34 +155,47 @@ void forget_spans(const Window& window, const Slab* slab) {
   describe_spans(window, slab, SpanKind::none, 0);
 }
 
-void SlabClass::link_front(Slab* slab) {
-  slab->previous = nullptr;
-  slab->next = head_;
-  (head_ != nullptr ? head_->previous : tail_) = slab;
-  head_ = slab;
-  slab->listed = true;
-}
-
-void SlabClass::link_back(Slab* slab) {
-  slab->next = nullptr;
-  slab->previous = tail_;
-  (tail_ != nullptr ? tail_->next : head_) = slab;
-  tail_ = slab;
-  slab->listed = true;
-}
-
-void SlabClass::unlink(Slab* slab) {
-  (slab->previous != nullptr ? slab->previous->next : head_) = slab->next;
-  (slab->next != nullptr ? slab->next->previous : tail_) = slab->previous;
-  slab->listed = false;
-}
-
 void SlabClass::reset() {
-  head_ = tail_ = nullptr;
+  unowned_ = SlabList{};
+  owners_ = nullptr;
   dirty_.store(false, relaxed);
   free_blocks_.reset();
   allocations.reset();
   frees.reset();
+}
+
+/// Gives a slab without an owner to that of a list.
+void SlabClass::own(const Window& window, Slab* slab, SlabList& owned) {
+  if (!owned.registered) {
+    owned.registered = true;
+    owned.previous = nullptr;
+    owned.next = owners_;
+    if (owners_ != nullptr) owners_->previous = &owned;
+    owners_ = &owned;
+  }
+  if (slab->list != nullptr) unlink(slab);
+  set_owner(window, slab, owned.owner);
+  link_front(owned, slab);
+}
+
+void SlabClass::disown(const Window& window, SlabList& owned) {
+  const os::LockGuard guard(lock_);
+  if (!owned.registered) return;
+  while (Slab* slab = owned.head) {
+    remove_from_list(window, slab);
+    list_unowned(slab);
+  }
+  (owned.previous != nullptr ? owned.previous->next : owners_) = owned.next;
+  if (owned.next != nullptr) owned.next->previous = owned.previous;
+  owned.registered = false;
+}
+
+/// Lists a slab that is in no list and has no owner.
+void SlabClass::list_unowned(Slab* slab) {
+  if (slab->free == slab->blocks) // reused last
+    link_back(unowned_, slab);
+  else if (slab->free > 0)
+    link_front(unowned_, slab);
 }
 
 Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
@@ -156,11 +212,13 @@ Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
   }
   Slab* slab = new (memory) Slab;
   slab->start = window.span_address(first);
+  slab->reciprocal = info.reciprocal;
   slab->first_span = first;
   slab->blocks = slab->free = info.blocks;
   slab->size_class = static_cast<std::uint16_t>(size_class);
   slab->canaries = source.canaries;
   slab->guarded = guarded;
+  slab->purge = purges_;
   for (std::uint32_t i = 0; i < (info.blocks / vector + 1) * vector; ++i)
     new (slab->states() + i) AtomicBlockState(i >= info.blocks ? no_block
                                               : dirty          ? free_block
@@ -168,7 +226,7 @@ Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
   describe_spans(window, slab, source.arena == 0 ? SpanKind::slab : SpanKind::arena_slab,
                  source.arena);
   free_blocks_.add(info.blocks);
-  link_front(slab);
+  link_front(unowned_, slab);
   return slab;
 }
 
@@ -190,16 +248,40 @@ std::uint32_t SlabClass::allocate_from(Slab* slab, BlockRef* blocks, std::uint32
   return got;
 }
 
+Slab* SlabClass::any_with_free() {
+  for (const SlabList* list = owners_; list != nullptr; list = list->next)
+    if (list->head != nullptr && list->head->free > 0) return list->head;
+  return nullptr;
+}
+
+/// A slab to allocate from; nullptr if there is none. Adds one only if `may_add`.
+Slab* SlabClass::next_slab(const SlabSource& source, unsigned size_class, SlabList* owned,
+                           bool may_add) {
+  if (owned != nullptr && owned->head != nullptr && owned->head->free > 0) return owned->head;
+  Slab* slab = unowned_.head;
+  if (slab == nullptr) {
+    if (!may_add) return nullptr;
+    slab = add_slab(source, size_class);
+    if (slab == nullptr) return any_with_free();
+  }
+  if (owned != nullptr && owned->owner != no_owner) own(source.runs.window(), slab, *owned);
+  return slab;
+}
+
 std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
-                                  std::uint32_t wanted, BlockState state, bool& all_zeroed) {
+                                  std::uint32_t wanted, BlockState state, bool& all_zeroed,
+                                  SlabList* owned) {
   const os::LockGuard guard(lock_);
   std::uint32_t got = 0;
   all_zeroed = true;
   while (got < wanted) {
-    Slab* slab = head_;
-    if (slab == nullptr && (got > 0 || (slab = add_slab(source, size_class)) == nullptr)) break;
+    Slab* slab = next_slab(source, size_class, owned, got == 0);
+    if (slab == nullptr) break;
     got += allocate_from(slab, blocks + got, wanted - got, state, all_zeroed);
-    if (slab->free == 0) unlink(slab);
+    if (slab->free > 0) continue;
+    SlabList& list = *slab->list;
+    unlink(slab);
+    if (list.owner != no_owner) link_back(list, slab);
   }
   free_blocks_.add(std::uint64_t{0} - got);
   if (state == live) allocations.add(got);
@@ -208,9 +290,26 @@ std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class,
   return got;
 }
 
-void SlabClass::free(const Window& window, const BlockRef* blocks, std::uint32_t count,
-                     std::uint8_t now, bool uncached) {
-  const os::LockGuard guard(lock_);
+/// Moves a slab to where it belongs after a block of it was freed.
+void SlabClass::list_freed(const Window& window, Slab* slab, SlabList* owned) {
+  if (slab->detached) return;       // purge_detached() lists it again
+  if (slab->free == slab->blocks) { // for all threads
+    if (slab->list != nullptr) remove_from_list(window, slab);
+    list_unowned(slab);
+  } else if (is_owned(slab)) {
+    if (slab->free > 1) return; // in front already
+    SlabList& list = *slab->list;
+    unlink(slab);
+    link_front(list, slab);
+  } else if (owned != nullptr && owned->owner != no_owner) {
+    own(window, slab, *owned);
+  } else if (slab->list == nullptr) {
+    list_unowned(slab);
+  }
+}
+
+void SlabClass::free_locked(const Window& window, const BlockRef* blocks, std::uint32_t count,
+                            std::uint8_t now, SlabList* owned) {
   for (std::uint32_t i = 0; i < count; ++i) {
     Slab* slab = slab_of(window.span_of(blocks[i].block));
     blocks[i].state->store(free_block, relaxed);
@@ -219,25 +318,30 @@ void SlabClass::free(const Window& window, const BlockRef* blocks, std::uint32_t
     slab->last_use = now;
     slab->dirty = true;
     ++slab->free;
-    if (slab->detached) continue;     // purge_detached() lists it again
-    if (slab->free == slab->blocks) { // reused last
-      if (slab->listed) unlink(slab);
-      link_back(slab);
-    } else if (!slab->listed) {
-      link_front(slab);
-    }
+    list_freed(window, slab, owned);
   }
   free_blocks_.add(count);
-  if (uncached) frees.add(count);
   dirty_.store(true, relaxed);
+}
+
+void SlabClass::free(const Window& window, const BlockRef* blocks, std::uint32_t count,
+                     std::uint8_t now, SlabList* owned) {
+  const os::LockGuard guard(lock_);
+  free_locked(window, blocks, count, now, owned);
+}
+
+void SlabClass::free_uncached(const Window& window, BlockRef block, std::uint8_t now) {
+  const os::LockGuard guard(lock_);
+  free_locked(window, &block, 1, now, nullptr);
+  frees.add(1);
 }
 
 /// Removes slabs without live blocks from the list. Returns them chained.
 Slab* SlabClass::detach_empty(const Window& window, std::uint8_t now, bool all) {
   const os::LockGuard guard(lock_);
   Slab* chain = nullptr;
-  for (Slab *slab = tail_, *before = nullptr; slab != nullptr && slab->free == slab->blocks;
-       slab = before) {
+  for (Slab *slab = unowned_.tail, *before = nullptr;
+       slab != nullptr && slab->free == slab->blocks; slab = before) {
     before = slab->previous;
     if (!all && !old_enough(slab->last_use, now)) continue;
     unlink(slab);
@@ -294,27 +398,27 @@ std::size_t discard_claimed(Slab* slab, RunAllocator& runs) {
 
 } // namespace
 
-/// Removes slabs with dirty free blocks from the list to purge them, a few at a time because their
-/// blocks cannot be allocated meanwhile. `from` is where the next call continues: it stays valid
-/// because only a purge destroys slabs, but it may have left the list.
-Slab* SlabClass::detach_partial(Slab*& from, std::uint8_t now, bool all) {
-  constexpr int max_count = 256;
+/// Removes slabs with dirty free blocks from their lists and owners to purge them, not all at a time
+/// because their blocks cannot be allocated meanwhile. Returns them chained; nullptr if none is left.
+Slab* SlabClass::detach_partial(const Window& window, std::uint8_t now, bool all) {
+  constexpr int max_count = 2048;
   const os::LockGuard guard(lock_);
   Slab* chain = nullptr;
   int count = 0;
-  Slab* slab = from != nullptr && from->listed ? from : head_;
-  while (slab != nullptr && count < max_count) {
-    Slab* next = slab->next;
-    if (slab->dirty && (all || old_enough(slab->last_use, now))) {
-      unlink(slab);
+  for (SlabList* list = &unowned_; list != nullptr;
+       list = list == &unowned_ ? owners_ : list->next) {
+    for (Slab *slab = list->head, *next = nullptr; slab != nullptr && slab->free > 0; slab = next) {
+      next = slab->next;
+      if (!slab->dirty || slab->purge == purges_ || (!all && !old_enough(slab->last_use, now)))
+        continue;
+      if (count++ == max_count) return chain;
+      slab->purge = purges_;
+      remove_from_list(window, slab);
       slab->detached = true;
       slab->next = chain;
       chain = slab;
-      ++count;
     }
-    slab = next;
   }
-  from = slab;
   return chain;
 }
 
@@ -335,28 +439,29 @@ std::size_t SlabClass::purge_detached(RunAllocator& runs, Slab* slab) {
   slab->first_free = 0;
   slab->free += claimed;
   slab->detached = false;
-  if (slab->free == slab->blocks)
-    link_back(slab);
-  else
-    link_front(slab);
+  list_unowned(slab);
   return bytes;
 }
 
 std::size_t SlabClass::purge(const SlabSource& source, std::uint8_t now, bool all) {
   if (!dirty_.exchange(false, relaxed)) return 0;
+  const Window& window = source.runs.window();
+  lock_.lock();
+  ++purges_;
+  lock_.unlock();
   release_empty(source, now, all);
   std::size_t bytes = 0;
-  Slab* from = nullptr;
-  do {
-    for (Slab *slab = detach_partial(from, now, all), *next = nullptr; slab != nullptr;
-         slab = next) {
+  while (Slab* chain = detach_partial(window, now, all))
+    for (Slab *slab = chain, *next = nullptr; slab != nullptr; slab = next) {
       next = slab->next;
       bytes += purge_detached(source.runs, slab);
     }
-  } while (from != nullptr);
   const os::LockGuard guard(lock_);
-  for (const Slab* slab = head_; slab != nullptr && !has_dirty(); slab = slab->next)
-    if (slab->dirty) dirty_.store(true, relaxed);
+  for (const SlabList* list = &unowned_; list != nullptr && !has_dirty();
+       list = list == &unowned_ ? owners_ : list->next)
+    for (const Slab* slab = list->head; slab != nullptr && slab->free > 0 && !has_dirty();
+         slab = slab->next)
+      if (slab->dirty) dirty_.store(true, relaxed);
   return bytes;
 }
 

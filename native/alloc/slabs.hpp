@@ -1,9 +1,16 @@
 // Slabs of one size class of one tier, and the state of each block in them.
 //
 // Each block has one byte of state outside the slab, which detects a double free and a pointer into
-// the middle of a block. A slab with free blocks is in the list of its class; slabs without live
-// blocks stay there until the decay returns them.
+// the middle of a block.
 //
+// A slab may have an owner: a thread's cache, which alone is served from it, so that threads do not
+// write to the same cache lines. Ownership decides where blocks go, not what is valid: blocks of any
+// slab may be freed, and allocated when the tier is full, by any thread.
+//
+// Invariants     1. An owned slab is in its owner's list: those with free blocks in front.
+//                2. Another slab is in the list of its class while it has free blocks: those without
+//                   live blocks at the end, where they stay until the decay returns them.
+//                3. A slab without live blocks has no owner.
 // Thread safety  any thread; one lock per class. The owner of a live block writes its state without
 //                the lock.
 #pragma once
@@ -33,24 +40,51 @@ inline bool is_live(std::int8_t state) {
 }
 using AtomicBlockState = std::atomic<std::int8_t>;
 
+struct SlabList;
+
 struct Slab {
   Slab* next = nullptr;
   Slab* previous = nullptr;
+  SlabList* list = nullptr; ///< that it is in
   std::byte* start = nullptr;
+  std::uint64_t reciprocal = 0; ///< of its class
   std::uint32_t first_span = 0;
   std::uint32_t blocks = 0;
   std::uint32_t free = 0;       ///< blocks that can be allocated
   std::uint32_t first_free = 0; ///< no block below this one is free
   std::uint16_t size_class = 0;
   std::uint8_t last_use = 0; ///< tick in which a block was last freed
-  bool listed = false;
   bool dirty = false;    ///< has free blocks that were written
   bool detached = false; ///< in no list while it is purged
   bool canaries = false; ///< its blocks have canaries
   bool guarded = false;  ///< the spans on both sides are inaccessible
+  std::uint8_t purge = 0; ///< number of the last purge that returned its pages
   AtomicBlockState* states() { return reinterpret_cast<AtomicBlockState*>(this + 1); }
+
+  /// The state of the block at an address in a span of the slab; nullptr if none begins there. The
+  /// memory behind the last block has the state no_block.
+  [[gnu::always_inline]] AtomicBlockState* state_of(const void* ptr) {
+    __extension__ using Product = unsigned __int128;
+    const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(ptr) - start);
+    const Product product = Product{inside} * reciprocal;
+    // For a multiple of the block size, the fraction is less than the reciprocal (Lemire, Kaser,
+    // Kurz 2019).
+    if (static_cast<std::uint64_t>(product) >= reciprocal) [[unlikely]]
+      return nullptr;
+    return states() + static_cast<std::uint64_t>(product >> 64);
+  }
 };
 static_assert(sizeof(Slab) % 16 == 0);
+
+/// The slabs of an owner in one class, or those of the class without an owner.
+struct SlabList {
+  Slab* head = nullptr;
+  Slab* tail = nullptr;
+  SlabList* next = nullptr; ///< list of another owner in the class
+  SlabList* previous = nullptr;
+  std::uint16_t owner = no_owner;
+  bool registered = false; ///< with the class
+};
 
 /// The slab of a span of kind `slab`.
 inline Slab* slab_of(const Span& span) {
@@ -106,12 +140,19 @@ struct SlabSource {
 class SlabClass {
 public:
   /// Allocates up to `wanted` blocks, lowest address last, with the state `state`. Returns their
-  /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero.
+  /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero. The blocks are
+  /// of slabs of the owner of `owned`, if given and if the tier has room.
   std::uint32_t allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
-                         std::uint32_t wanted, BlockState state, bool& all_zeroed);
-  /// Frees blocks that no thread holds; `uncached` if they do not come from a thread's stack.
+                         std::uint32_t wanted, BlockState state, bool& all_zeroed,
+                         SlabList* owned = nullptr);
+  /// Frees blocks that no thread holds. The owner of `owned`, if given, becomes that of slabs that
+  /// have none.
   void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
-            bool uncached = false);
+            SlabList* owned = nullptr);
+  /// The same for a block that does not come from a thread's stack.
+  void free_uncached(const Window& window, BlockRef block, std::uint8_t now);
+  /// Takes all slabs of a list from their owner.
+  void disown(const Window& window, SlabList& owned);
 
   /// Returns slabs without live blocks to the source, and free pages of other slabs to the system; if
   /// not `all`, only those that are old_enough(). Returns bytes of pages returned to the system.
@@ -134,19 +175,24 @@ private:
   Slab* add_slab(const SlabSource& source, unsigned size_class) NEARFAR_REQUIRES(lock_);
   std::uint32_t allocate_from(Slab* slab, BlockRef* blocks, std::uint32_t wanted, BlockState state,
                               bool& all_zeroed) NEARFAR_REQUIRES(lock_);
-  void link_front(Slab* slab) NEARFAR_REQUIRES(lock_);
-  void link_back(Slab* slab) NEARFAR_REQUIRES(lock_);
-  void unlink(Slab* slab) NEARFAR_REQUIRES(lock_);
+  Slab* next_slab(const SlabSource& source, unsigned size_class, SlabList* owned, bool may_add)
+      NEARFAR_REQUIRES(lock_);
+  void free_locked(const Window& window, const BlockRef* blocks, std::uint32_t count,
+                   std::uint8_t now, SlabList* owned) NEARFAR_REQUIRES(lock_);
+  Slab* any_with_free() NEARFAR_REQUIRES(lock_);
+  void own(const Window& window, Slab* slab, SlabList& owned) NEARFAR_REQUIRES(lock_);
+  void list_freed(const Window& window, Slab* slab, SlabList* owned) NEARFAR_REQUIRES(lock_);
+  void list_unowned(Slab* slab) NEARFAR_REQUIRES(lock_);
   Slab* detach_empty(const Window& window, std::uint8_t now, bool all);
   void release_empty(const SlabSource& source, std::uint8_t now, bool all);
-  Slab* detach_partial(Slab*& from, std::uint8_t now, bool all);
+  Slab* detach_partial(const Window& window, std::uint8_t now, bool all);
   std::size_t purge_detached(RunAllocator& runs, Slab* slab);
 
   os::Lock lock_ NEARFAR_LOCK_LEVEL(slabs);
   std::atomic<bool> dirty_{false};
-  /// Slabs with free blocks; those without live blocks at the end.
-  Slab* head_ NEARFAR_GUARDED_BY(lock_) = nullptr;
-  Slab* tail_ NEARFAR_GUARDED_BY(lock_) = nullptr;
+  SlabList unowned_ NEARFAR_GUARDED_BY(lock_);
+  SlabList* owners_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< lists of owners
+  std::uint8_t purges_ NEARFAR_GUARDED_BY(lock_) = 0;    ///< number of the current purge
   Counter free_blocks_;
 };
 

@@ -67,9 +67,10 @@ ThreadSums sum_of(const TierStacks& stacks) {
   for (unsigned c = 0; c < cached_classes; ++c) {
     const BlockStack& stack = stacks.stacks[c];
     const std::uint64_t bytes = class_infos[c].bytes;
-    sums.allocations += stack.allocations.get();
-    sums.frees += stack.frees.get();
-    sums.allocated_bytes += stack.allocations.get() * bytes;
+    const std::uint64_t allocations = stack.allocations();
+    sums.allocations += allocations;
+    sums.frees += stack.frees();
+    sums.allocated_bytes += allocations * bytes;
     sums.cached_bytes += stack.shared_count() * bytes;
   }
   return sums;
@@ -79,7 +80,7 @@ ThreadSums sum_of(const TierStacks& stacks) {
 struct CounterPlace {
   Counter SlabClass::*of_class;
   Counter ThreadCaches::Counts::*of_exited_threads;
-  Counter BlockStack::*of_stack;
+  std::uint64_t (BlockStack::*of_stack)() const;
 };
 constexpr CounterPlace allocation_counters{
     &SlabClass::allocations, &ThreadCaches::Counts::allocations, &BlockStack::allocations};
@@ -105,7 +106,7 @@ BlockSum sum_of(Allocator& allocator, unsigned tier, const CounterPlace& place)
     add(c, (allocator.caches.past_counts(tier, c).*place.of_exited_threads).get());
   allocator.caches.for_each_locked([&](const ThreadCache& cache) {
     for (unsigned c = 0; c < cached_classes; ++c)
-      add(c, (cache.tiers[tier]->stacks[c].*place.of_stack).get());
+      add(c, (cache.tiers[tier]->stacks[c].*place.of_stack)());
   });
   return sum;
 }
@@ -321,7 +322,9 @@ int write_stats(Allocator& allocator, int fd) {
   for (unsigned t = 0; t < tier_count; ++t)
     if (allocator.tiers[t].ready()) write_tier(text, allocator, t);
   allocator.caches.for_each(
-      [&](const ThreadCache& cache) { write_thread(text, allocator, cache); });
+      [&](const ThreadCache& cache) {
+        if (!cache.idle) write_thread(text, allocator, cache);
+      });
   if (allocator.settings.count_rules && allocator.settings.has_plan) write_rules(text, allocator);
   return text.finish();
 }

@@ -1,5 +1,6 @@
 #include "alloc/thread_cache.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "alloc/metadata.hpp"
@@ -15,67 +16,106 @@ constinit ThreadCache exiting_thread_cache{{&empty_stacks, &empty_stacks, &empty
                                             &empty_stacks, &empty_stacks, &empty_stacks,
                                             &empty_stacks, &empty_stacks}};
 constinit __thread ThreadCache* this_thread_cache = &no_thread_cache;
+constinit __thread TierStacks* home_stacks = &empty_stacks;
 
-namespace {
+void BlockStack::add_from(std::uint32_t from, std::uint32_t count) {
+  for (std::uint32_t i = from; i < count; ++i)
+    blocks_[i - from] = blocks_[i];
+  add(count - from);
+}
 
-constexpr std::size_t blocks_in_all_stacks = [] {
-  std::size_t blocks = 0;
-  for (unsigned c = 0; c < cached_classes; ++c)
-    blocks += class_infos[c].cached;
-  return blocks;
-}();
-constexpr std::size_t stacks_bytes = sizeof(TierStacks) + blocks_in_all_stacks * sizeof(BlockRef);
+void BlockStack::grow(unsigned size_class) {
+  constexpr std::uint32_t first_capacity = 16;
+  const std::uint32_t most = class_infos[size_class].cached;
+  const std::uint32_t before = capacity();
+  if (before >= most) return;
+  const std::uint32_t wanted = std::min(before == 0 ? first_capacity : 2 * before, most);
+  auto* larger = static_cast<BlockRef*>(allocate_metadata(wanted * sizeof(BlockRef)));
+  if (larger == nullptr) return;
+  std::copy_n(blocks_, count(), larger);
+  BlockRef* old = std::exchange(blocks_, larger);
+  std::atomic_signal_fence(std::memory_order_release); // a fork sees the array before its size
+  bounds_ = bounds(wanted);
+  if (old != nullptr) free_metadata(old, before * sizeof(BlockRef));
+}
 
-} // namespace
+std::uint64_t BlockStack::frees() const {
+  constexpr int tries = 100;
+  constexpr unsigned unused_bits = 16; // allocations wrap
+  for (int i = 0; i < tries; ++i) {
+    const std::uint64_t word = load(word_);
+    const std::uint64_t base = base_.get();
+    std::atomic_signal_fence(std::memory_order_acquire); // the loads of x86 are in order
+    if (load(word_) != word) continue;
+    const std::uint64_t freed = static_cast<std::uint16_t>(word) + allocations_of(word) - base;
+    return static_cast<std::int64_t>(freed << unused_bits) < 0 ? 0 : freed << unused_bits >> unused_bits;
+  }
+  return 0; // the owner never paused: it is read again later
+}
 
 TierStacks* ThreadCaches::create_stacks() {
-  void* memory = allocate_metadata(stacks_bytes);
+  void* memory = allocate_metadata(sizeof(TierStacks));
   if (memory == nullptr) return nullptr;
   auto* stacks = new (memory) TierStacks;
-  auto* blocks = reinterpret_cast<BlockRef*>(stacks + 1);
-  for (unsigned c = 0; c < cached_classes; ++c) {
-    stacks->stacks[c].capacity = class_infos[c].cached;
-    stacks->stacks[c].blocks = blocks;
-    blocks += class_infos[c].cached;
-  }
+  const os::LockGuard guard(lock_);
+  if (owners_ < last_owner - first_owner) stacks->owner = static_cast<std::uint16_t>(first_owner + owners_++);
+  for (SlabList& list : stacks->owned)
+    list.owner = stacks->owner;
+  stacks->caches = true;
   return stacks;
 }
 
-ThreadCache* ThreadCaches::create() {
-  void* memory = allocate_metadata(sizeof(ThreadCache));
-  if (memory == nullptr) return nullptr;
-  auto* cache = new (memory) ThreadCache{};
-  for (TierStacks*& stacks : cache->tiers)
-    stacks = &empty_stacks;
-  cache->thread = os::thread_number();
-  os::thread_name(cache->name);
-  const os::LockGuard guard(lock_);
-  cache->next = head_;
-  if (head_ != nullptr) head_->previous = cache;
-  head_ = cache;
+/// Removes an idle cache from its list; one with blocks, if there is one.
+ThreadCache* ThreadCaches::find_idle() {
+  ThreadCache*& list = warm_ != nullptr ? warm_ : cold_;
+  ThreadCache* cache = list;
+  if (cache == nullptr) return nullptr;
+  if (&list == &warm_) warm_count_.fetch_sub(1, std::memory_order_relaxed);
+  list = cache->next_idle;
+  cache->idle = false;
   return cache;
 }
 
-void ThreadCaches::unlist_and_free(ThreadCache* cache) {
-  (cache->previous != nullptr ? cache->previous->next : head_) = cache->next;
-  if (cache->next != nullptr) cache->next->previous = cache->previous;
-  for (unsigned t = 0; t < tier_count; ++t) {
-    TierStacks* stacks = cache->tiers[t];
-    if (stacks == &empty_stacks) continue;
-    for (unsigned c = 0; c < cached_classes; ++c) {
-      past_counts_[t][c].allocations.add(stacks->stacks[c].allocations.get());
-      past_counts_[t][c].frees.add(stacks->stacks[c].frees.get());
-    }
-    free_metadata(stacks, stacks_bytes);
+ThreadCache* ThreadCaches::acquire() {
+  const os::LockGuard guard(lock_);
+  ThreadCache* cache = find_idle();
+  if (cache == nullptr) {
+    void* memory = allocate_metadata(sizeof(ThreadCache));
+    if (memory == nullptr) return nullptr;
+    cache = new (memory) ThreadCache{};
+    for (TierStacks*& stacks : cache->tiers)
+      stacks = &empty_stacks;
+    cache->next = head_;
+    head_ = cache;
   }
-  free_quarantine(cache->quarantine);
-  free_site_cache(cache->sites);
-  free_metadata(cache, sizeof(ThreadCache));
+  cache->thread = os::thread_number();
+  os::thread_name(cache->name);
+  return cache;
 }
 
-void ThreadCaches::destroy(ThreadCache* cache) {
+/// Moves the counters of a cache to past_counts_, and frees what belongs to the thread.
+void ThreadCaches::set_idle(ThreadCache* cache) {
+  cache->idle = true;
+  for (unsigned t = 0; t < tier_count; ++t) {
+    if (cache->tiers[t] == &empty_stacks) continue;
+    for (unsigned c = 0; c < cached_classes; ++c) {
+      BlockStack& stack = cache->tiers[t]->stacks[c];
+      past_counts_[t][c].allocations.add(stack.allocations());
+      past_counts_[t][c].frees.add(stack.frees());
+      stack.reset_counters();
+    }
+  }
+  free_quarantine(std::exchange(cache->quarantine, nullptr));
+  free_site_cache(std::exchange(cache->sites, nullptr));
+  cache->error[0] = '\0';
+}
+
+void ThreadCaches::retire(ThreadCache* cache, bool warm, std::uint8_t now) {
   const os::LockGuard guard(lock_);
-  unlist_and_free(cache);
+  set_idle(cache);
+  cache->idle_since = now;
+  if (warm) warm_count_.fetch_add(1, std::memory_order_relaxed);
+  push_idle(warm ? warm_ : cold_, cache);
 }
 
 void ThreadCaches::reset_past_counts(unsigned tier) {

@@ -3,7 +3,9 @@
 //
 // Only blocks of process_allocator are cached. Other allocators serve each block from its class.
 //
-// Blocks have no owner: the thread that frees a block keeps it in its stack.
+// A cache owns slabs. Blocks that its thread frees are kept in the stack of their class if the cache
+// owns their slab, and are allocated again; others are kept at the other end of the stack until they
+// are returned to their slabs. When a thread exits, the next thread that starts gets its cache.
 //
 // Invariants  1. this_thread_cache is never null. A thread without a cache points to one of two
 //                shared caches whose stacks have capacity 0, so the fast path needs no null check.
@@ -13,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "alloc/lock_order.hpp"
 #include "alloc/slabs.hpp"
@@ -20,18 +23,105 @@
 
 namespace nearfar::alloc {
 
-struct BlockStack {
-  std::uint32_t count = 0; ///< written by the owner alone, as one word
-  std::uint32_t capacity = 0;
-  BlockRef* blocks = nullptr;
-  Counter allocations; ///< blocks allocated from this stack
-  Counter frees;
-  /// `count` as read by another thread.
-  std::uint32_t shared_count() const { return __atomic_load_n(&count, __ATOMIC_RELAXED); }
+/// Blocks at both ends of an array: those that the thread allocates, and those that it has to return
+/// to slabs that it does not own.
+///
+/// Each member is written by the owner alone, as one word, so that a child forked at any time by
+/// another thread finds blocks only where they are.
+class BlockStack {
+public:
+  std::uint32_t count() const { return static_cast<std::uint16_t>(word_); }
+  std::uint32_t capacity() const { return bounds_ >> 16; }
+  /// Index of the first block to return.
+  std::uint32_t limit() const { return static_cast<std::uint16_t>(bounds_); }
+  std::uint32_t returned() const { return capacity() - limit(); }
+  bool full() const { return count() >= limit(); }
+  BlockRef* blocks() const { return blocks_; }
+
+  /// Removes the last block and marks it live. The stack is not empty.
+  [[gnu::always_inline]] std::byte* pop() {
+    const BlockRef ref = blocks_[count() - 1];
+    word_ += one_allocation - 1;
+    ref.state->store(live, std::memory_order_relaxed);
+    return ref.block;
+  }
+  /// Adds a freed block. The stack is not full.
+  [[gnu::always_inline]] void push(BlockRef ref) {
+    ref.state->store(cached, std::memory_order_relaxed);
+    blocks_[count()] = ref;
+    std::atomic_signal_fence(std::memory_order_release); // a fork sees the block before the count
+    word_ += 1;
+  }
+  /// Adds a freed block of a slab that the thread does not own. The stack is not full.
+  void push_to_return(BlockRef ref) {
+    ref.state->store(cached, std::memory_order_relaxed);
+    blocks_[limit() - 1] = ref;
+    std::atomic_signal_fence(std::memory_order_release);
+    bounds_ -= 1;
+    base_.add(std::uint64_t{0} - 1); // one more free
+  }
+
+  /// Adds blocks that the caller has stored behind the last one.
+  void add(std::uint32_t blocks) {
+    base_.add(blocks); // first: otherwise another thread could read fewer live blocks than there are
+    std::atomic_signal_fence(std::memory_order_release);
+    word_ += blocks;
+  }
+  /// Removes the last `count` blocks. Their contents stay until blocks are added.
+  void drop(std::uint32_t count) {
+    word_ -= count;
+    std::atomic_signal_fence(std::memory_order_release);
+    base_.add(std::uint64_t{0} - count);
+  }
+  void drop_returned() { bounds_ = bounds(capacity()); }
+  /// Adds again the blocks behind the first `from` of `count` that were dropped.
+  void add_from(std::uint32_t from, std::uint32_t count);
+
+  /// Makes the array larger, up to the maximum of the class. No block is to be returned.
+  void grow(unsigned size_class);
+  /// Sets the capacity to 0. The stack is empty.
+  void close() { bounds_ = 0; }
+
+  std::uint64_t allocations() const { return allocations_of(load(word_)); }
+  /// Blocks freed. Never more than that while the owner changes the stack.
+  std::uint64_t frees() const;
+  /// Blocks in it, as read by another thread.
+  std::uint32_t shared_count() const {
+    const std::uint32_t now = __atomic_load_n(&bounds_, __ATOMIC_RELAXED);
+    return static_cast<std::uint16_t>(load(word_)) + (now >> 16) - static_cast<std::uint16_t>(now);
+  }
+  /// Starts at 0 again. The stack may have blocks.
+  void reset_counters() {
+    word_ = count();
+    base_.reset();
+    base_.add(count());
+  }
+
+private:
+  /// Above the count: 48 bits for the number of blocks allocated, which then wraps.
+  static constexpr std::uint64_t one_allocation = 1 << 16;
+  static std::uint64_t allocations_of(std::uint64_t word) { return word >> 16; }
+  static std::uint64_t load(const std::uint64_t& word) {
+    return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  }
+  static std::uint32_t bounds(std::uint32_t capacity) { return capacity << 16 | capacity; }
+
+  std::uint64_t word_ = 0;
+  BlockRef* blocks_ = nullptr;
+  std::uint32_t bounds_ = 0; ///< capacity, and below it limit()
+  Counter base_;             ///< count() + allocations() - frees()
 };
 
 struct TierStacks {
   BlockStack stacks[cached_classes];
+  SlabList owned[cached_classes];
+  std::uint16_t owner = no_owner; ///< number of the owner of the slabs in `owned`
+  /// The same if a block of these slabs can be pushed on its stack without further checks, else
+  /// no_fast_owner.
+  std::uint16_t fast_owner = no_fast_owner;
+  bool caches = false; ///< blocks are kept in stacks
+
+  static constexpr std::uint16_t no_fast_owner = last_owner + 1; ///< owns no slab
 };
 
 struct Quarantine;
@@ -39,14 +129,16 @@ struct SiteCache;
 
 struct ThreadCache {
   TierStacks* tiers[tier_count];
-  ThreadCache* next = nullptr; ///< in ThreadCaches
-  ThreadCache* previous = nullptr;
+  ThreadCache* next = nullptr;      ///< in ThreadCaches
+  ThreadCache* next_idle = nullptr; ///< in one of its lists of idle caches
   Quarantine* quarantine = nullptr;
   int thread = 0;
   char name[16] = "";
   char error[512] = "";
   SiteCache* sites = nullptr; ///< of a plan
   bool in_plan = false;       ///< the thread evaluates a plan, which may allocate
+  bool idle = false;          ///< no thread has it
+  std::uint8_t idle_since = 0; ///< tick
 
   /// Whether this cache belongs to one thread (not no_thread_cache or exiting_thread_cache).
   bool is_owned() const;
@@ -56,29 +148,40 @@ extern ThreadCache no_thread_cache;      ///< of threads that have not allocated
 extern ThreadCache exiting_thread_cache; ///< of threads that are exiting
 extern TierStacks empty_stacks;
 extern __thread ThreadCache* this_thread_cache __attribute__((tls_model("initial-exec")));
+/// The calling thread's stacks for the default tier of malloc(); empty_stacks if it has none yet.
+extern __thread TierStacks* home_stacks __attribute__((tls_model("initial-exec")));
 
 inline bool ThreadCache::is_owned() const {
   return this != &no_thread_cache && this != &exiting_thread_cache;
 }
 
-/// Pushes a freed block on a stack that has room.
-inline void push(BlockStack& stack, BlockRef block) {
-  block.state->store(cached, std::memory_order_relaxed);
-  const std::uint32_t count = stack.count;
-  stack.blocks[count] = block;
-  std::atomic_signal_fence(std::memory_order_release); // a fork sees the block before the count
-  stack.count = count + 1;
-  stack.frees.add(1);
-}
-
 /// The caches of all threads, and the counters of threads that have exited.
 class ThreadCaches {
 public:
-  /// Creates the calling thread's cache. Returns nullptr if the system has no memory.
-  ThreadCache* create();
-  /// Destroys a cache whose stacks are empty, and adds its counters to past_counts().
-  void destroy(ThreadCache* cache);
-  static TierStacks* create_stacks();
+  /// The cache of a thread that has exited, or a new one, for the calling thread. Returns nullptr if
+  /// the system has no memory.
+  ThreadCache* acquire();
+  /// Keeps a cache whose thread exits for the next thread, and adds its counters to past_counts().
+  /// `warm`: it has blocks in its stacks.
+  void retire(ThreadCache* cache, bool warm, std::uint8_t now);
+  /// Creates the stacks of a cache for a tier.
+  TierStacks* create_stacks();
+  /// Number of idle caches that have blocks.
+  unsigned warm_count() const { return warm_count_.load(std::memory_order_relaxed); }
+  /// Calls empty(cache) for idle caches that have had blocks for a tick or longer, or for all.
+  template <class Empty>
+  void cool(std::uint8_t now, bool all, const Empty& empty) {
+    if (warm_count() == 0) return;
+    const os::LockGuard guard(lock_);
+    ThreadCache* cache = std::exchange(warm_, nullptr);
+    for (ThreadCache* next = nullptr; cache != nullptr; cache = next) {
+      next = cache->next_idle;
+      const bool due = all || old_enough(cache->idle_since, now);
+      if (due) empty(*cache);
+      if (due) warm_count_.fetch_sub(1, std::memory_order_relaxed);
+      push_idle(due ? cold_ : warm_, cache);
+    }
+  }
 
   template <class Visit>
   void for_each(const Visit& visit) {
@@ -87,21 +190,21 @@ public:
   }
   template <class Visit>
   void for_each_locked(const Visit& visit) NEARFAR_REQUIRES(lock_) {
-    for (ThreadCache *cache = head_, *next = nullptr; cache != nullptr; cache = next) {
-      next = cache->next;
+    for (ThreadCache* cache = head_; cache != nullptr; cache = cache->next)
       visit(*cache);
-    }
   }
-  /// Calls visit(cache) for the caches of all threads but this one, and destroys them.
-  template <class Visit>
-  void destroy_others(const Visit& visit) {
+  /// Calls empty(cache) for the caches of all threads but this one, which do not exist any more.
+  template <class Empty>
+  void retire_others(const Empty& empty) {
     const os::LockGuard guard(lock_);
-    for (ThreadCache *cache = head_, *next = nullptr; cache != nullptr; cache = next) {
-      next = cache->next;
-      if (cache == this_thread_cache) continue;
-      visit(*cache);
-      unlist_and_free(cache);
-    }
+    warm_ = cold_ = nullptr;
+    warm_count_.store(0, std::memory_order_relaxed);
+    for_each_locked([&](ThreadCache& cache) {
+      if (&cache == this_thread_cache) return;
+      empty(cache);
+      set_idle(&cache);
+      push_idle(cold_, &cache);
+    });
   }
 
   struct Counts {
@@ -117,10 +220,19 @@ public:
   os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
 private:
-  void unlist_and_free(ThreadCache* cache) NEARFAR_REQUIRES(lock_);
+  ThreadCache* find_idle() NEARFAR_REQUIRES(lock_);
+  void set_idle(ThreadCache* cache) NEARFAR_REQUIRES(lock_);
+  static void push_idle(ThreadCache*& list, ThreadCache* cache) {
+    cache->next_idle = list;
+    list = cache;
+  }
 
   os::Lock lock_ NEARFAR_LOCK_LEVEL(caches);
-  ThreadCache* head_ NEARFAR_GUARDED_BY(lock_) = nullptr;
+  ThreadCache* head_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< all, idle ones included
+  ThreadCache* warm_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< idle, with blocks in its stacks
+  ThreadCache* cold_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< idle and empty
+  std::atomic<unsigned> warm_count_{0};
+  std::uint16_t owners_ NEARFAR_GUARDED_BY(lock_) = 0; ///< numbers given to stacks
   Counts past_counts_[tier_count][cached_classes] = {};
 };
 

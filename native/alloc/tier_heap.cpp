@@ -136,7 +136,7 @@ std::byte* TierHeap::allocate_large(std::uint32_t spans, std::uint32_t align_spa
   if (first == no_span) return nullptr;
   Span& span = window().spans[first];
   span.extent.store(spans, relaxed);
-  span.arena.store(arena, relaxed);
+  span.set_arena_and_budget(arena, 0);
   span.set_kind(SpanKind::large, std::memory_order_release);
   const std::uint64_t bytes = std::uint64_t{spans} << span_shift;
   large_allocations.add(1);
@@ -149,7 +149,7 @@ void TierHeap::free_large(std::uint32_t first, std::uint8_t now) {
   Span& span = window().spans[first];
   const std::uint32_t spans = span.extent.load(relaxed);
   span.set_kind(SpanKind::none);
-  span.arena.store(0, relaxed);
+  span.set_arena_and_budget(0, 0);
   large_frees.add(1);
   large_live_bytes.add(std::uint64_t{0} - (std::uint64_t{spans} << span_shift));
   runs.free(first, spans, now);

@@ -25,21 +25,22 @@ std::size_t span_table_bytes(unsigned shift) {
 } // namespace
 
 bool Window::map(unsigned shift_per_tier, bool reserve) {
-  const std::size_t bytes = std::size_t{tier_count} << shift_per_tier;
-  std::byte* begin = reserve ? os::reserve_space_at(bytes, alignment)
+  const std::size_t all_bytes = std::size_t{tier_count} << shift_per_tier;
+  std::byte* begin = reserve ? os::reserve_space_at(all_bytes, alignment)
                              : reinterpret_cast<std::byte*>(unreserved_base);
   if (begin == nullptr) return false;
   // All entries are readable, so that any address of the window can be looked up; those of a tier
   // become writable when it grows.
   std::byte* table = os::map_readable(span_table_bytes(shift_per_tier));
   if (table == nullptr) {
-    if (reserve) os::unmap(begin, bytes);
+    if (reserve) os::unmap(begin, all_bytes);
     return false;
   }
   shift = shift_per_tier;
   reserved = reserve;
   spans = reinterpret_cast<Span*>(table);
   base = reinterpret_cast<std::uintptr_t>(begin);
+  bytes = all_bytes;
   is_open_.store(true, std::memory_order_release);
   return true;
 }
@@ -74,9 +75,9 @@ bool Window::open_reserved(unsigned shift_per_tier) {
 void Window::close() {
   const os::LockGuard guard(lock_);
   if (!is_open_.load(std::memory_order_relaxed)) return;
-  os::unmap(reinterpret_cast<std::byte*>(base), std::size_t{tier_count} << shift);
+  os::unmap(reinterpret_cast<std::byte*>(base), bytes);
   os::unmap(reinterpret_cast<std::byte*>(spans), span_table_bytes(shift));
-  base = 0;
+  base = bytes = 0;
   shift = 0;
   spans = nullptr;
   is_open_.store(false, std::memory_order_relaxed);

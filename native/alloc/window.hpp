@@ -22,6 +22,8 @@
 namespace nearfar::alloc {
 
 inline constexpr unsigned tier_count = 8;
+/// Owners of slabs. Their numbers differ from all arenas and budgets in Span::detail.
+inline constexpr std::uint16_t no_owner = 0, first_owner = 0x8000, last_owner = 0xfffe;
 
 enum class SpanKind : std::uint8_t { none, slab, large, free_head, free_tail, arena_slab };
 
@@ -31,8 +33,9 @@ struct Span {
   std::atomic<std::uint32_t> extent; ///< slab: first span; large, free_head: length; tail: head
   std::atomic<std::uint8_t> kind_value;
   std::atomic<std::uint8_t> size_class;
-  std::atomic<std::uint8_t> budget; ///< large: 1 + number of the budget it is charged to, or 0
-  std::atomic<std::uint8_t> arena;  ///< arena_slab, large: 1 + number of the arena, or 0
+  /// slab: number of the owner, or no_owner. Others: 1 + number of the arena, or 0, and in the upper
+  /// byte 1 + number of the budget that a large block is charged to, or 0.
+  std::atomic<std::uint16_t> detail;
 
   SpanKind kind(std::memory_order order = std::memory_order_relaxed) const {
     return static_cast<SpanKind>(kind_value.load(order));
@@ -40,12 +43,22 @@ struct Span {
   void set_kind(SpanKind kind, std::memory_order order = std::memory_order_relaxed) {
     kind_value.store(static_cast<std::uint8_t>(kind), order);
   }
+  std::uint16_t owner() const { return detail.load(std::memory_order_relaxed); }
+  std::uint8_t arena() const {
+    return kind() == SpanKind::slab ? 0 : static_cast<std::uint8_t>(owner());
+  }
+  /// Of a large block.
+  std::uint8_t budget() const { return static_cast<std::uint8_t>(owner() >> 8); }
+  void set_arena_and_budget(std::uint8_t arena, std::uint8_t budget) {
+    detail.store(static_cast<std::uint16_t>(budget << 8 | arena), std::memory_order_relaxed);
+  }
 };
 static_assert(sizeof(Span) == 16);
 
 class Window {
 public:
   std::uintptr_t base = 0; ///< 0 until open
+  std::uintptr_t bytes = 0; ///< of all tiers
   unsigned shift = 0;
   bool reserved = false; ///< the whole window is mapped; otherwise spans are mapped when needed
   Span* spans = nullptr;
@@ -65,9 +78,7 @@ public:
   std::uintptr_t offset_of(const void* ptr) const {
     return reinterpret_cast<std::uintptr_t>(ptr) - base;
   }
-  /// Valid only if the window is open.
-  bool contains_offset(std::uintptr_t offset) const { return (offset >> shift) < tier_count; }
-  bool contains(const void* ptr) const { return base != 0 && contains_offset(offset_of(ptr)); }
+  bool contains(const void* ptr) const { return offset_of(ptr) < bytes; }
   /// The tier, span index and span of an address in the window.
   unsigned tier_of(const void* ptr) const { return static_cast<unsigned>(offset_of(ptr) >> shift); }
   std::uint32_t span_index(const void* ptr) const {

@@ -44,7 +44,10 @@ void* adopt(void* ptr, std::size_t size, void* block) {
 /// Entry points that place blocks in the default tier or by the plan.
 struct PlacedMalloc {
   [[gnu::always_inline]] static void* allocate(std::size_t size, CallSite site) {
-    return place(size, site, [&](unsigned tier) { return process_allocator.allocate(tier, size); });
+    if (!process_allocator.settings.has_plan) [[likely]]
+      return process_allocator.allocate_in_default(size);
+    return place_by_plan(size, site,
+                         [size](unsigned tier) { return process_allocator.allocate(tier, size); });
   }
 
   [[gnu::always_inline]] static void* allocate_zeroed(std::size_t count, std::size_t size,
@@ -88,9 +91,12 @@ struct PlacedMalloc {
   }
 
   [[gnu::always_inline]] static void release(void* ptr) {
-    if (ptr == nullptr) return;
     if (is_ours(ptr)) [[likely]]
       return process_allocator.release(ptr);
+    if (ptr != nullptr) release_foreign(ptr);
+  }
+
+  [[gnu::noinline]] static void release_foreign(void* ptr) {
     require_libc_block("free", ptr);
     next_free(ptr);
   }
