@@ -4,8 +4,8 @@ Usage: malloc_programs.py FOLDER [--rounds N] [--library NAME=PATH]... [--json F
 
 FOLDER has the programs of mimalloc-bench, built in release mode. Each round runs each test once
 under each allocator, in a random order. Requires time(1). A value is CPU time of the whole process (user and system),
-for tests of a fixed duration divided by the operations that they report; ratios are those of the
-same round. Without TEST all tests run. ``--library`` adds an allocator or replaces one.
+for tests of a fixed duration divided by the operations that they report, and for rptest, which mostly
+sleeps, 1 / the operations per second of CPU time that it reports. Ratios are those of the same round. Without TEST all tests run. ``--library`` adds an allocator or replaces one.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class Test:
-    """A command, and the operations that its output reports if it runs for a fixed time."""
+    """A command, and where its output has its operations, or their number per second of CPU time."""
 
     command: str
     operations: str = ""
+    rate: str = ""
 
 
 TESTS = {
@@ -50,7 +51,7 @@ TESTS = {
     "mleak": Test("mleak 5"),
     "glibc-simple": Test("glibc-simple"),
     "glibc-thread": Test("glibc-thread 2", r"(\d+)"),
-    "rptest": Test("rptest 2 0 1 2 500 1000 100 8 16000"),
+    "rptest": Test("rptest 2 0 1 2 500 1000 100 8 16000", rate=r"(\d+) memory ops/CPU second"),
     "alloc-test": Test("alloc-test 1"),
     "alloc-test-2": Test("alloc-test 2"),
     "xmalloc-test": Test("xmalloc-test -w 2 -t 1 -s 64", r"free/sec: ([\d.]+) M"),
@@ -84,11 +85,11 @@ def run(folder: Path, test: Test, library: Path | None) -> Run:
     if started.returncode != 0:
         sys.exit(f"{test.command} under {library} ended with {started.returncode}:\n{text}")
     cpu_s = usage.ru_utime + usage.ru_stime
-    if test.operations:
-        found = re.search(test.operations, text)
+    if reported := test.operations or test.rate:
+        found = re.search(reported, text)
         if found is None:
             sys.exit(f"{test.command} did not report its operations:\n{text}")
-        cpu_s /= float(found[1])
+        cpu_s = (1 if test.rate else cpu_s) / float(found[1])
     return Run(cpu_s, peak_kib)
 
 

@@ -58,7 +58,7 @@ void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
   TierStacks& stacks = *thread_cache().tiers[tier];
   if (!stacks.caches) return nullptr;
   BlockStack& stack = stacks.stacks[size_class];
-  if (stack.count() > 0) return stack.pop(); // another tier spilled here
+  if (void* block = stack.pop(); block != nullptr) return block; // another tier spilled here
   if (stack.returned() > stack.capacity() / 2) flush_returned(tier, stacks, size_class);
   if (stack.returned() == 0) stack.grow(size_class);
   TierHeap& heap = tiers[tier];

@@ -209,18 +209,18 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
 
 [[gnu::always_inline]] inline void* Allocator::allocate(unsigned tier, std::size_t size) {
   if (size <= largest_cached_bytes && tier < tier_count) [[likely]] {
-    BlockStack& stack = thread_cache().tiers[tier]->stacks[class_of(size)];
-    if (stack.count() > 0) [[likely]]
-      return stack.pop();
+    void* block = thread_cache().tiers[tier]->stacks[class_of(size)].pop();
+    if (block != nullptr) [[likely]]
+      return block;
   }
   return allocate_slowly(tier, size, nullptr);
 }
 
 [[gnu::always_inline]] inline void* Allocator::allocate_in_default(std::size_t size) {
   if (size <= largest_cached_bytes) [[likely]] {
-    BlockStack& stack = home_stacks->stacks[class_of(size)];
-    if (stack.count() > 0) [[likely]]
-      return stack.pop();
+    void* block = home_stacks->stacks[class_of(size)].pop();
+    if (block != nullptr) [[likely]]
+      return block;
   }
   return allocate_slowly(static_cast<unsigned>(settings.default_tier), size, nullptr);
 }
@@ -233,13 +233,12 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   TierStacks& stacks = this == &process_allocator ? *home_stacks : empty_stacks;
   if (span.owner() != stacks.fast_owner) [[unlikely]]
     return release_cached(ptr);
-  const unsigned size_class = span.size_class.load(std::memory_order_relaxed);
-  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  const std::size_t size_class = span.size_class.load(std::memory_order_relaxed);
   BlockStack& stack = stacks.stacks[size_class];
-  if (state == nullptr || state->load(std::memory_order_relaxed) != live || stack.full())
-      [[unlikely]]
-    return release_slowly(ptr);
-  stack.push({static_cast<std::byte*>(ptr), state});
+  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  if (state == nullptr || state->load(std::memory_order_relaxed) != live ||
+      !stack.push({static_cast<std::byte*>(ptr), state})) [[unlikely]]
+    release_slowly(ptr);
 }
 
 } // namespace nearfar::alloc

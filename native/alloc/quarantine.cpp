@@ -55,10 +55,7 @@ void Allocator::release_quarantined(Quarantine::Half& half) {
     BlockStack* stack = block.size_class < cached_classes
                             ? &thread_cache().tiers[block.tier]->stacks[block.size_class]
                             : nullptr;
-    if (stack != nullptr && !stack->full())
-      stack->push(block.ref);
-    else
-      release_block(block.ref);
+    if (stack == nullptr || !stack->push(block.ref)) release_block(block.ref);
   }
 }
 

@@ -51,12 +51,7 @@ void Allocator::release_large(void* ptr, Span& span) {
 /// Pushes a freed block on its stack, if that has room.
 bool Allocator::push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref) {
   BlockStack& stack = stacks.stacks[size_class];
-  if (stack.full()) return false;
-  if (owner == stacks.owner)
-    stack.push(ref);
-  else
-    stack.push_to_return(ref);
-  return true;
+  return owner == stacks.owner ? stack.push(ref) : stack.push_to_return(ref);
 }
 
 /// Frees a block that is not in a slab of the default tier's stacks.

@@ -53,6 +53,10 @@ void describe_spans(const Window& window, const Slab* slab, SpanKind kind, std::
   });
 }
 
+std::size_t slab_bytes(const Slab* slab) {
+  return std::size_t{class_infos[slab->size_class].spans} << span_shift;
+}
+
 void set_owner(const Window& window, const Slab* slab, std::uint16_t owner) {
   for_each_span(window, slab, [&](Span& span) { span.detail.store(owner, relaxed); });
 }
@@ -290,14 +294,15 @@ std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class,
   return got;
 }
 
-/// Moves a slab to where it belongs after a block of it was freed.
-void SlabClass::list_freed(const Window& window, Slab* slab, SlabList* owned) {
+/// Moves a slab to where it belongs after blocks of it were freed; `before`: how many were free then.
+void SlabClass::list_freed(const Window& window, Slab* slab, std::uint32_t before,
+                           SlabList* owned) {
   if (slab->detached) return;       // purge_detached() lists it again
   if (slab->free == slab->blocks) { // for all threads
     if (slab->list != nullptr) remove_from_list(window, slab);
     list_unowned(slab);
   } else if (is_owned(slab)) {
-    if (slab->free > 1) return; // in front already
+    if (before > 0) return; // in front already
     SlabList& list = *slab->list;
     unlink(slab);
     link_front(list, slab);
@@ -310,15 +315,19 @@ void SlabClass::list_freed(const Window& window, Slab* slab, SlabList* owned) {
 
 void SlabClass::free_locked(const Window& window, const BlockRef* blocks, std::uint32_t count,
                             std::uint8_t now, SlabList* owned) {
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count;) { // blocks of the same slab often follow each other
     Slab* slab = slab_of(window.span_of(blocks[i].block));
-    blocks[i].state->store(free_block, relaxed);
-    const auto index = static_cast<std::uint32_t>(blocks[i].state - slab->states());
-    if (index < slab->first_free) slab->first_free = index;
+    const std::uint32_t before = slab->free;
+    const std::size_t bytes = slab_bytes(slab);
+    for (; i < count && static_cast<std::size_t>(blocks[i].block - slab->start) < bytes; ++i) {
+      blocks[i].state->store(free_block, relaxed);
+      const auto index = static_cast<std::uint32_t>(blocks[i].state - slab->states());
+      if (index < slab->first_free) slab->first_free = index;
+      ++slab->free;
+    }
     slab->last_use = now;
     slab->dirty = true;
-    ++slab->free;
-    list_freed(window, slab, owned);
+    list_freed(window, slab, before, owned);
   }
   free_blocks_.add(count);
   dirty_.store(true, relaxed);

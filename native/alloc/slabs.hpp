@@ -181,7 +181,8 @@ private:
                    std::uint8_t now, SlabList* owned) NEARFAR_REQUIRES(lock_);
   Slab* any_with_free() NEARFAR_REQUIRES(lock_);
   void own(const Window& window, Slab* slab, SlabList& owned) NEARFAR_REQUIRES(lock_);
-  void list_freed(const Window& window, Slab* slab, SlabList* owned) NEARFAR_REQUIRES(lock_);
+  void list_freed(const Window& window, Slab* slab, std::uint32_t before, SlabList* owned)
+      NEARFAR_REQUIRES(lock_);
   void list_unowned(Slab* slab) NEARFAR_REQUIRES(lock_);
   Slab* detach_empty(const Window& window, std::uint8_t now, bool all);
   void release_empty(const SlabSource& source, std::uint8_t now, bool all);

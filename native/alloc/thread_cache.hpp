@@ -38,27 +38,41 @@ public:
   bool full() const { return count() >= limit(); }
   BlockRef* blocks() const { return blocks_; }
 
-  /// Removes the last block and marks it live. The stack is not empty.
+  /// Removes the last block and marks it live. Returns nullptr if the stack is empty.
   [[gnu::always_inline]] std::byte* pop() {
-    const BlockRef ref = blocks_[count() - 1];
-    word_ += one_allocation - 1;
+    const std::uint64_t word = word_;
+    const auto count = static_cast<std::uint16_t>(word);
+    if (count == 0) [[unlikely]]
+      return nullptr;
+    const BlockRef ref = blocks_[count - 1];
+    word_ = word + one_allocation - 1;
     ref.state->store(live, std::memory_order_relaxed);
+    if (ref.block == nullptr) __builtin_unreachable(); // the caller's check costs nothing
     return ref.block;
   }
-  /// Adds a freed block. The stack is not full.
-  [[gnu::always_inline]] void push(BlockRef ref) {
+  /// Adds a freed block. Returns false if the stack is full.
+  [[gnu::always_inline]] bool push(BlockRef ref) {
+    const std::uint64_t word = word_; // read once: the compiler takes a state for any object
+    const std::uint32_t count = static_cast<std::uint16_t>(word);
+    if (count >= limit()) [[unlikely]]
+      return false;
+    BlockRef& to = blocks_[count];
+    to.block = ref.block;
+    to.state = ref.state;
     ref.state->store(cached, std::memory_order_relaxed);
-    blocks_[count()] = ref;
     std::atomic_signal_fence(std::memory_order_release); // a fork sees the block before the count
-    word_ += 1;
+    word_ = word + 1;
+    return true;
   }
-  /// Adds a freed block of a slab that the thread does not own. The stack is not full.
-  void push_to_return(BlockRef ref) {
+  /// The same for a block of a slab that the thread does not own.
+  bool push_to_return(BlockRef ref) {
+    if (full()) return false;
     ref.state->store(cached, std::memory_order_relaxed);
     blocks_[limit() - 1] = ref;
     std::atomic_signal_fence(std::memory_order_release);
     bounds_ -= 1;
     base_.add(std::uint64_t{0} - 1); // one more free
+    return true;
   }
 
   /// Adds blocks that the caller has stored behind the last one.

@@ -44,10 +44,14 @@ void* adopt(void* ptr, std::size_t size, void* block) {
 /// Entry points that place blocks in the default tier or by the plan.
 struct PlacedMalloc {
   [[gnu::always_inline]] static void* allocate(std::size_t size, CallSite site) {
-    if (!process_allocator.settings.has_plan) [[likely]]
-      return process_allocator.allocate_in_default(size);
+    if (process_allocator.settings.has_plan) [[unlikely]]
+      return allocate_by_plan(size, site);
+    return process_allocator.allocate_in_default(size);
+  }
+
+  [[gnu::noinline]] static void* allocate_by_plan(std::size_t size, CallSite site) {
     return place_by_plan(size, site,
-                         [size](unsigned tier) { return process_allocator.allocate(tier, size); });
+                         [&](unsigned tier) { return process_allocator.allocate(tier, size); });
   }
 
   [[gnu::always_inline]] static void* allocate_zeroed(std::size_t count, std::size_t size,
