@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--library", action="append", default=[])
     parser.add_argument("--json", type=Path)
-    chosen = parser.parse_args()
+    chosen = parser.parse_intermixed_args()
     libraries = dict(LIBRARIES)
     for each in chosen.library:
         name, path = each.split("=", 1)

@@ -149,6 +149,10 @@ void* Allocator::allocate_slowly(unsigned tier, std::size_t size, bool* zeroed) 
   return block;
 }
 
+void* Allocator::allocate_in_default_slowly(std::size_t size) {
+  return allocate(static_cast<unsigned>(settings.default_tier), size);
+}
+
 void* Allocator::allocate_zeroed(unsigned tier, std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {

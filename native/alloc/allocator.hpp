@@ -126,6 +126,7 @@ public:
 
 private:
   void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed);
+  void* allocate_in_default_slowly(std::size_t size);
   void* with_canary(BlockRef ref, std::size_t size) const;
   SlabSource slabs_of(TierHeap& tier) const { return {tier.runs, settings.canary, settings.guard}; }
   void* allocate_in(unsigned tier, std::size_t size, bool* zeroed);
@@ -217,12 +218,12 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
 }
 
 [[gnu::always_inline]] inline void* Allocator::allocate_in_default(std::size_t size) {
-  if (size <= largest_cached_bytes) [[likely]] {
+  if (size <= table_bytes) [[likely]] {
     void* block = home_stacks->stacks[class_of(size)].pop();
     if (block != nullptr) [[likely]]
       return block;
   }
-  return allocate_slowly(static_cast<unsigned>(settings.default_tier), size, nullptr);
+  return allocate_in_default_slowly(size);
 }
 
 [[gnu::always_inline]] inline void Allocator::release(void* ptr) {
@@ -235,7 +236,7 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
     return release_cached(ptr);
   const std::size_t size_class = span.size_class.load(std::memory_order_relaxed);
   BlockStack& stack = stacks.stacks[size_class];
-  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  AtomicBlockState* state = state_of(span, ptr);
   if (state == nullptr || state->load(std::memory_order_relaxed) != live ||
       !stack.push({static_cast<std::byte*>(ptr), state})) [[unlikely]]
     release_slowly(ptr);

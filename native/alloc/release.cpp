@@ -14,7 +14,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 /// The live block at `ptr`. Any other address aborts the process.
 BlockRef Allocator::live_block(const void* ptr, const Span& span, const char* call) const {
-  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  AtomicBlockState* state = state_of(span, ptr);
   if (state == nullptr || !is_live(state->load(relaxed)))
     abort_on_invalid_pointer(*this, call, ptr);
   return {const_cast<std::byte*>(static_cast<const std::byte*>(ptr)), state};
@@ -61,7 +61,7 @@ void Allocator::release_cached(void* ptr) {
   const unsigned size_class = span.size_class.load(relaxed);
   if (!stacks.caches || span.kind() != SpanKind::slab || size_class >= cached_classes)
     return release_slowly(ptr);
-  AtomicBlockState* state = slab_of(span)->state_of(ptr);
+  AtomicBlockState* state = state_of(span, ptr);
   if (state == nullptr || state->load(relaxed) != live) return release_slowly(ptr);
   const BlockRef ref{static_cast<std::byte*>(ptr), state};
   if (settings.quarantine_bytes != 0) return quarantine(ref, size_class);

@@ -296,25 +296,25 @@ std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class,
 
 /// Moves a slab to where it belongs after blocks of it were freed; `before`: how many were free then.
 void SlabClass::list_freed(const Window& window, Slab* slab, std::uint32_t before,
-                           SlabList* owned) {
+                           const SlabList* owned) {
   if (slab->detached) return;       // purge_detached() lists it again
   if (slab->free == slab->blocks) { // for all threads
     if (slab->list != nullptr) remove_from_list(window, slab);
     list_unowned(slab);
-  } else if (is_owned(slab)) {
-    if (before > 0) return; // in front already
+  } else if (!is_owned(slab)) {
+    if (slab->list == nullptr) list_unowned(slab);
+  } else if (slab->list != owned && slab->free >= slab->blocks / 2) { // its owner may need no more
+    remove_from_list(window, slab);
+    list_unowned(slab);
+  } else if (before == 0) {
     SlabList& list = *slab->list;
     unlink(slab);
     link_front(list, slab);
-  } else if (owned != nullptr && owned->owner != no_owner) {
-    own(window, slab, *owned);
-  } else if (slab->list == nullptr) {
-    list_unowned(slab);
   }
 }
 
 void SlabClass::free_locked(const Window& window, const BlockRef* blocks, std::uint32_t count,
-                            std::uint8_t now, SlabList* owned) {
+                            std::uint8_t now, const SlabList* owned) {
   for (std::uint32_t i = 0; i < count;) { // blocks of the same slab often follow each other
     Slab* slab = slab_of(window.span_of(blocks[i].block));
     const std::uint32_t before = slab->free;
@@ -334,7 +334,7 @@ void SlabClass::free_locked(const Window& window, const BlockRef* blocks, std::u
 }
 
 void SlabClass::free(const Window& window, const BlockRef* blocks, std::uint32_t count,
-                     std::uint8_t now, SlabList* owned) {
+                     std::uint8_t now, const SlabList* owned) {
   const os::LockGuard guard(lock_);
   free_locked(window, blocks, count, now, owned);
 }

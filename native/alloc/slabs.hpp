@@ -60,19 +60,6 @@ struct Slab {
   bool guarded = false;  ///< the spans on both sides are inaccessible
   std::uint8_t purge = 0; ///< number of the last purge that returned its pages
   AtomicBlockState* states() { return reinterpret_cast<AtomicBlockState*>(this + 1); }
-
-  /// The state of the block at an address in a span of the slab; nullptr if none begins there. The
-  /// memory behind the last block has the state no_block.
-  [[gnu::always_inline]] AtomicBlockState* state_of(const void* ptr) {
-    __extension__ using Product = unsigned __int128;
-    const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(ptr) - start);
-    const Product product = Product{inside} * reciprocal;
-    // For a multiple of the block size, the fraction is less than the reciprocal (Lemire, Kaser,
-    // Kurz 2019).
-    if (static_cast<std::uint64_t>(product) >= reciprocal) [[unlikely]]
-      return nullptr;
-    return states() + static_cast<std::uint64_t>(product >> 64);
-  }
 };
 static_assert(sizeof(Slab) % 16 == 0);
 
@@ -89,6 +76,21 @@ struct SlabList {
 /// The slab of a span of kind `slab`.
 inline Slab* slab_of(const Span& span) {
   return reinterpret_cast<Slab*>(span.word.load(std::memory_order_relaxed)) - 1;
+}
+
+/// The state of the block at an address in a span of kind `slab`; nullptr if no block begins there.
+/// The memory behind the last block has the state no_block.
+[[gnu::always_inline]] inline AtomicBlockState* state_of(const Span& span, const void* ptr) {
+  __extension__ using Product = unsigned __int128;
+  auto* states = reinterpret_cast<AtomicBlockState*>(span.word.load(std::memory_order_relaxed));
+  const Slab* slab = reinterpret_cast<const Slab*>(states) - 1;
+  const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(ptr) - slab->start);
+  const Product product = Product{inside} * slab->reciprocal;
+  // For a multiple of the block size, the fraction is less than the reciprocal (Lemire, Kaser, Kurz
+  // 2019).
+  if (static_cast<std::uint64_t>(product) >= slab->reciprocal) [[unlikely]]
+    return nullptr;
+  return states + static_cast<std::uint64_t>(product >> 64);
 }
 
 /// A block with its state.
@@ -145,10 +147,10 @@ public:
   std::uint32_t allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
                          std::uint32_t wanted, BlockState state, bool& all_zeroed,
                          SlabList* owned = nullptr);
-  /// Frees blocks that no thread holds. The owner of `owned`, if given, becomes that of slabs that
-  /// have none.
+  /// Frees blocks that no thread holds, for the owner of `owned`. A slab of another owner half of
+  /// which is free has no owner then.
   void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
-            SlabList* owned = nullptr);
+            const SlabList* owned = nullptr);
   /// The same for a block that does not come from a thread's stack.
   void free_uncached(const Window& window, BlockRef block, std::uint8_t now);
   /// Takes all slabs of a list from their owner.
@@ -178,10 +180,10 @@ private:
   Slab* next_slab(const SlabSource& source, unsigned size_class, SlabList* owned, bool may_add)
       NEARFAR_REQUIRES(lock_);
   void free_locked(const Window& window, const BlockRef* blocks, std::uint32_t count,
-                   std::uint8_t now, SlabList* owned) NEARFAR_REQUIRES(lock_);
+                   std::uint8_t now, const SlabList* owned) NEARFAR_REQUIRES(lock_);
   Slab* any_with_free() NEARFAR_REQUIRES(lock_);
   void own(const Window& window, Slab* slab, SlabList& owned) NEARFAR_REQUIRES(lock_);
-  void list_freed(const Window& window, Slab* slab, std::uint32_t before, SlabList* owned)
+  void list_freed(const Window& window, Slab* slab, std::uint32_t before, const SlabList* owned)
       NEARFAR_REQUIRES(lock_);
   void list_unowned(Slab* slab) NEARFAR_REQUIRES(lock_);
   Slab* detach_empty(const Window& window, std::uint8_t now, bool all);
