@@ -2,10 +2,12 @@
 
 Usage: malloc_programs.py FOLDER [--rounds N] [--library NAME=PATH]... [--json FILE] [TEST...]
 
-FOLDER has the programs of mimalloc-bench, built in release mode. Each round runs each test once
-under each allocator, in a random order. Requires time(1). A value is CPU time of the whole process (user and system),
-for tests of a fixed duration divided by the operations that they report, and for rptest, which mostly
-sleeps, 1 / the operations per second of CPU time that it reports. Ratios are those of the same round. Without TEST all tests run. ``--library`` adds an allocator or replaces one.
+FOLDER has the programs of mimalloc-bench, built in release mode; short_threads.c is compiled here.
+Each round runs each test once under each allocator, in a random order. Requires time(1). A value is
+CPU time of the whole process (user and system), for tests of a fixed duration divided by the
+operations that they report, and for rptest, which mostly sleeps, 1 / the operations per second of
+CPU time that it reports. Ratios are those of the same round. Without TEST all tests run.
+``--library`` adds or replaces an allocator.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ LIBRARIES = {
     "jemalloc": SYSTEM / "libjemalloc.so.2",
     "tcmalloc": SYSTEM / "libtcmalloc_minimal.so.4",
 }
-TIMEOUT_S = 120
+OWN = Path(__file__).parent / "short_threads.c"
 
 
 @dataclass(frozen=True)
 class Test:
-    """A command, and where its output has its operations, or their number per second of CPU time."""
+    """A command, and where its output has its operations or operations per second of CPU time."""
 
     command: str
     operations: str = ""
@@ -58,6 +60,8 @@ TESTS = {
     "mstress": Test("mstress 2 50 25"),
     "cache-scratch": Test("cache-scratch 2 1000 1 200000 2"),
     "malloc-large": Test("malloc-large"),
+    "short-threads": Test("short_threads 10"),
+    "short-threads-1": Test("short_threads 1"),
     "cfrac": Test("cfrac 17545186520507317056371138836327483792789528"),
 }
 
@@ -75,7 +79,11 @@ def run(folder: Path, test: Test, library: Path | None) -> Run:
     program, *arguments = test.command.split()
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as output:
         # A process that is started from here begins with the peak of this one: time(1) has its own.
-        command = ["time", "-o", "peak", "-f", "%M", "env", *preload, folder / program, *arguments]
+        if program == OWN.stem:
+            folder = Path(scratch)
+            subprocess.run(["cc", "-O2", "-pthread", OWN, "-o", folder / program], check=True)
+        under_time = ["time", "-o", "peak", "-f", "%M", "env", *preload]
+        command = [*under_time, str(folder / program), *arguments]
         started = subprocess.Popen(command, cwd=scratch, env=clean, stdout=output, stderr=output)
         _, status, usage = os.wait4(started.pid, 0)
         started.returncode = os.waitstatus_to_exitcode(status)

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <sched.h>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include "os/clock.hpp"
@@ -61,6 +63,20 @@ inline bool skipped_under_tsan([[maybe_unused]] const char* reason) {
 #else
   return false;
 #endif
+}
+
+/// Runs `work` in a child, and returns its wait status: 0 if `work` returns true. A child that
+/// hangs is killed.
+template <class Work>
+int status_in_child(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
 }
 
 inline constexpr int missing_cpu = CPU_SETSIZE - 1; ///< no machine under test has so many

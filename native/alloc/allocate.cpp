@@ -63,10 +63,9 @@ void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
   if (stack.returned() == 0) stack.grow(size_class);
   TierHeap& heap = tiers[tier];
   bool all_zeroed = false;
-  const std::uint32_t got =
-      heap.classes[size_class].allocate(slabs_of(heap), size_class, stack.blocks(),
-                                        stack.capacity() / 2, cached, all_zeroed,
-                                        &stacks.owned[size_class]);
+  const std::uint32_t got = heap.classes[size_class].allocate(
+      slabs_of(heap), size_class, stack.blocks(), stack.capacity() / 2, cached, all_zeroed,
+      &stacks.owned[size_class]);
   if (got == 0) return nullptr;
   stack.add(got);
   return stack.pop();

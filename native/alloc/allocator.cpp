@@ -164,7 +164,7 @@ void Allocator::drop_stacks() {
 
 void Allocator::close_thread_cache(ThreadCache* cache) {
   constexpr unsigned max_warm = 16;
-  constexpr std::size_t keep_bytes = 4096; ///< in each stack
+  constexpr std::size_t keep_bytes = 4096;   ///< in each stack
   this_thread_cache = &exiting_thread_cache; // later destructors may still allocate and free
   home_stacks = &empty_stacks;
   if (cache->quarantine != nullptr)

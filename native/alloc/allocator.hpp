@@ -192,12 +192,14 @@ inline std::size_t rounded_size(std::size_t size) {
   return rounded < size ? size : rounded;
 }
 
-/// If try_allocate() fails, returns empty slabs to the tier's free runs and tries once more.
+/// If try_allocate() fails, returns the blocks in idle caches and empty slabs to the tier's free runs,
+/// and tries once more.
 template <class Try>
 void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   void* block = try_allocate();
   if (block != nullptr) return block;
   const os::LockGuard guard(decay.purge_lock);
+  cool_idle_caches(true);
   for (SlabClass& c : tiers[tier].classes)
     c.purge(tiers[tier].runs, decay.tick(), true);
   arenas.purge(tiers[tier], decay.tick(), true);

@@ -174,11 +174,14 @@ void adopt_copy(TierHeap& tier, TierCopy& copy_of_tier) {
   }
 }
 
-/// Takes over the blocks of threads that the child does not have.
+/// Takes over the blocks of threads that the child does not have. Their stacks for a removed tier leak,
+/// too, so that no later thread keeps its blocks.
 void adopt_thread_caches() {
   process_allocator.caches.retire_others([](ThreadCache& cache) {
     forget_quarantine(cache);
     process_allocator.empty_cache(cache);
+    for (unsigned t = 0; t < tier_count; ++t)
+      if (!process_allocator.tiers[t].ready()) cache.tiers[t] = &empty_stacks;
   });
 }
 

@@ -11,13 +11,14 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "test_support.hpp"
+
+using nearfar::test::status_in_child;
 
 namespace {
 
@@ -37,20 +38,6 @@ int mappings_with(const std::string& text) {
   for (std::string line; std::getline(maps, line);)
     if (line.find(text) != std::string::npos) ++count;
   return count;
-}
-
-/// Runs `work` in a child, and returns its wait status: 0 if `work` returns true. A child that
-/// hangs is killed.
-template <class Work>
-int status_in_child(const Work& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    _exit(work() ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
 }
 
 } // namespace

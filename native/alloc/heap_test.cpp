@@ -11,6 +11,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "test_support.hpp"
+
+using nearfar::test::status_in_child;
+
 namespace {
 
 hm_tier_stats stats_of(hm_heap* heap) {
@@ -177,19 +181,6 @@ TEST_CASE("threads use, create and destroy heaps concurrently") {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-
-namespace {
-
-template <class Run>
-int status_in_child(const Run& run) {
-  const pid_t child = fork();
-  if (child == 0) _exit(run() ? 0 : 1);
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
-
-} // namespace
 
 // Tiers are created in children: a process has at most eight.
 

@@ -349,8 +349,8 @@ void SlabClass::free_uncached(const Window& window, BlockRef block, std::uint8_t
 Slab* SlabClass::detach_empty(const Window& window, std::uint8_t now, bool all) {
   const os::LockGuard guard(lock_);
   Slab* chain = nullptr;
-  for (Slab *slab = unowned_.tail, *before = nullptr;
-       slab != nullptr && slab->free == slab->blocks; slab = before) {
+  for (Slab *slab = unowned_.tail, *before = nullptr; slab != nullptr && slab->free == slab->blocks;
+       slab = before) {
     before = slab->previous;
     if (!all && !old_enough(slab->last_use, now)) continue;
     unlink(slab);

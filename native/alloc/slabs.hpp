@@ -54,11 +54,11 @@ struct Slab {
   std::uint32_t first_free = 0; ///< no block below this one is free
   std::uint16_t size_class = 0;
   std::uint8_t last_use = 0; ///< tick in which a block was last freed
-  bool dirty = false;    ///< has free blocks that were written
-  bool detached = false; ///< in no list while it is purged
-  bool canaries = false; ///< its blocks have canaries
-  bool guarded = false;  ///< the spans on both sides are inaccessible
-  std::uint8_t purge = 0; ///< number of the last purge that returned its pages
+  bool dirty = false;        ///< has free blocks that were written
+  bool detached = false;     ///< in no list while it is purged
+  bool canaries = false;     ///< its blocks have canaries
+  bool guarded = false;      ///< the spans on both sides are inaccessible
+  std::uint8_t purge = 0;    ///< number of the last purge that returned its pages
   AtomicBlockState* states() { return reinterpret_cast<AtomicBlockState*>(this + 1); }
 };
 static_assert(sizeof(Slab) % 16 == 0);

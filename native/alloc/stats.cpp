@@ -321,10 +321,9 @@ int write_stats(Allocator& allocator, int fd) {
   text.line("hmalloc-stats 1\nprocess %d\n", os::process_number());
   for (unsigned t = 0; t < tier_count; ++t)
     if (allocator.tiers[t].ready()) write_tier(text, allocator, t);
-  allocator.caches.for_each(
-      [&](const ThreadCache& cache) {
-        if (!cache.idle) write_thread(text, allocator, cache);
-      });
+  allocator.caches.for_each([&](const ThreadCache& cache) {
+    if (!cache.idle) write_thread(text, allocator, cache);
+  });
   if (allocator.settings.count_rules && allocator.settings.has_plan) write_rules(text, allocator);
   return text.finish();
 }

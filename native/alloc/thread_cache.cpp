@@ -35,7 +35,7 @@ void BlockStack::grow(unsigned size_class) {
   std::copy_n(blocks_, count(), larger);
   BlockRef* old = std::exchange(blocks_, larger);
   std::atomic_signal_fence(std::memory_order_release); // a fork sees the array before its size
-  bounds_ = bounds(wanted);
+  store(bounds_, bounds(wanted));
   if (old != nullptr) free_metadata(old, before * sizeof(BlockRef));
 }
 
@@ -48,7 +48,9 @@ std::uint64_t BlockStack::frees() const {
     std::atomic_signal_fence(std::memory_order_acquire); // the loads of x86 are in order
     if (load(word_) != word) continue;
     const std::uint64_t freed = static_cast<std::uint16_t>(word) + allocations_of(word) - base;
-    return static_cast<std::int64_t>(freed << unused_bits) < 0 ? 0 : freed << unused_bits >> unused_bits;
+    return static_cast<std::int64_t>(freed << unused_bits) < 0
+               ? 0
+               : freed << unused_bits >> unused_bits;
   }
   return 0; // the owner never paused: it is read again later
 }
@@ -58,7 +60,8 @@ TierStacks* ThreadCaches::create_stacks() {
   if (memory == nullptr) return nullptr;
   auto* stacks = new (memory) TierStacks;
   const os::LockGuard guard(lock_);
-  if (owners_ < last_owner - first_owner) stacks->owner = static_cast<std::uint16_t>(first_owner + owners_++);
+  if (owners_ < last_owner - first_owner)
+    stacks->owner = static_cast<std::uint16_t>(first_owner + owners_++);
   for (SlabList& list : stacks->owned)
     list.owner = stacks->owner;
   stacks->caches = true;

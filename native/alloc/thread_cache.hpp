@@ -45,7 +45,7 @@ public:
     if (count == 0) [[unlikely]]
       return nullptr;
     const BlockRef ref = blocks_[count - 1];
-    word_ = word + one_allocation - 1;
+    store(word_, word + one_allocation - 1);
     ref.state->store(live, std::memory_order_relaxed);
     if (ref.block == nullptr) __builtin_unreachable(); // the caller's check costs nothing
     return ref.block;
@@ -61,7 +61,7 @@ public:
     to.state = ref.state;
     ref.state->store(cached, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_release); // a fork sees the block before the count
-    word_ = word + 1;
+    store(word_, word + 1);
     return true;
   }
   /// The same for a block of a slab that the thread does not own.
@@ -70,43 +70,44 @@ public:
     ref.state->store(cached, std::memory_order_relaxed);
     blocks_[limit() - 1] = ref;
     std::atomic_signal_fence(std::memory_order_release);
-    bounds_ -= 1;
+    store(bounds_, bounds_ - 1);
     base_.add(std::uint64_t{0} - 1); // one more free
     return true;
   }
 
   /// Adds blocks that the caller has stored behind the last one.
   void add(std::uint32_t blocks) {
-    base_.add(blocks); // first: otherwise another thread could read fewer live blocks than there are
+    base_.add(
+        blocks); // first: otherwise another thread could read fewer live blocks than there are
     std::atomic_signal_fence(std::memory_order_release);
-    word_ += blocks;
+    store(word_, word_ + blocks);
   }
   /// Removes the last `count` blocks. Their contents stay until blocks are added.
   void drop(std::uint32_t count) {
-    word_ -= count;
+    store(word_, word_ - count);
     std::atomic_signal_fence(std::memory_order_release);
     base_.add(std::uint64_t{0} - count);
   }
-  void drop_returned() { bounds_ = bounds(capacity()); }
+  void drop_returned() { store(bounds_, bounds(capacity())); }
   /// Adds again the blocks behind the first `from` of `count` that were dropped.
   void add_from(std::uint32_t from, std::uint32_t count);
 
   /// Makes the array larger, up to the maximum of the class. No block is to be returned.
   void grow(unsigned size_class);
   /// Sets the capacity to 0. The stack is empty.
-  void close() { bounds_ = 0; }
+  void close() { store(bounds_, std::uint32_t{0}); }
 
   std::uint64_t allocations() const { return allocations_of(load(word_)); }
   /// Blocks freed. Never more than that while the owner changes the stack.
   std::uint64_t frees() const;
   /// Blocks in it, as read by another thread.
   std::uint32_t shared_count() const {
-    const std::uint32_t now = __atomic_load_n(&bounds_, __ATOMIC_RELAXED);
+    const std::uint32_t now = load(bounds_);
     return static_cast<std::uint16_t>(load(word_)) + (now >> 16) - static_cast<std::uint16_t>(now);
   }
   /// Starts at 0 again. The stack may have blocks.
   void reset_counters() {
-    word_ = count();
+    store(word_, std::uint64_t{count()});
     base_.reset();
     base_.add(count());
   }
@@ -115,8 +116,14 @@ private:
   /// Above the count: 48 bits for the number of blocks allocated, which then wraps.
   static constexpr std::uint64_t one_allocation = 1 << 16;
   static std::uint64_t allocations_of(std::uint64_t word) { return word >> 16; }
-  static std::uint64_t load(const std::uint64_t& word) {
+  /// Other threads read the members that are stored and loaded with these.
+  template <class Word>
+  static Word load(const Word& word) {
     return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  }
+  template <class Word>
+  static void store(Word& word, Word value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELAXED);
   }
   static std::uint32_t bounds(std::uint32_t capacity) { return capacity << 16 | capacity; }
 
@@ -149,9 +156,9 @@ struct ThreadCache {
   int thread = 0;
   char name[16] = "";
   char error[512] = "";
-  SiteCache* sites = nullptr; ///< of a plan
-  bool in_plan = false;       ///< the thread evaluates a plan, which may allocate
-  bool idle = false;          ///< no thread has it
+  SiteCache* sites = nullptr;  ///< of a plan
+  bool in_plan = false;        ///< the thread evaluates a plan, which may allocate
+  bool idle = false;           ///< no thread has it
   std::uint8_t idle_since = 0; ///< tick
 
   /// Whether this cache belongs to one thread (not no_thread_cache or exiting_thread_cache).
@@ -213,12 +220,12 @@ public:
     const os::LockGuard guard(lock_);
     warm_ = cold_ = nullptr;
     warm_count_.store(0, std::memory_order_relaxed);
-    for_each_locked([&](ThreadCache& cache) {
-      if (&cache == this_thread_cache) return;
-      empty(cache);
-      set_idle(&cache);
-      push_idle(cold_, &cache);
-    });
+    for (ThreadCache* cache = head_; cache != nullptr; cache = cache->next) {
+      if (cache == this_thread_cache) continue;
+      empty(*cache);
+      set_idle(cache);
+      push_idle(cold_, cache);
+    }
   }
 
   struct Counts {

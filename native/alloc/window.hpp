@@ -57,7 +57,7 @@ static_assert(sizeof(Span) == 16);
 
 class Window {
 public:
-  std::uintptr_t base = 0; ///< 0 until open
+  std::uintptr_t base = 0;  ///< 0 until open
   std::uintptr_t bytes = 0; ///< of all tiers
   unsigned shift = 0;
   bool reserved = false; ///< the whole window is mapped; otherwise spans are mapped when needed

@@ -12,7 +12,8 @@ namespace nearfar::alloc {
 
 /// Calls allocate_in(tier) with the tier that the plan decides, and charges the block to the plan.
 template <class AllocateIn>
-[[gnu::noinline]] void* place_by_plan(std::size_t size, CallSite site, const AllocateIn& allocate_in) {
+[[gnu::noinline]] void* place_by_plan(std::size_t size, CallSite site,
+                                      const AllocateIn& allocate_in) {
   Allocator& allocator = process_allocator;
   const Decision decision = decide(allocator, size, site);
   void* block = allocate_in(static_cast<unsigned>(decision.tier));
