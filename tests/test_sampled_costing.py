@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from nearfar.place.figures import Memory
+from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.program_data import PARTS, Touched
+from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
 from nearfar.place.sampled_costing import CacheSizes, SampledCoster
 from nearfar.place.sampled_sizes import PageFaults, pages_of
 from nearfar.place.samples import ProgramSamples, Stalls
@@ -157,3 +159,43 @@ def test_touched_pages_follow_from_sampled_faults(
     site = Site(0, "heap", (), allocations, 32 * MIB, 16 * MIB, 0, 0, 1.0)
     sampled = np.zeros(10, np.int64), np.full(10, 10.0)
     assert pages_of([site], *sampled, PageFaults(100, are_large=large)) == [pages]
+
+
+def test_first_touches_take_the_time_in_which_samples_are_missing_at_page_faults() -> None:
+    """A fault between samples that are 5 ms apart takes 4.5 ms; a gap without a fault is no fault,
+    nor is one between two threads."""
+    rows = [
+        (1, 0, CLOCK),
+        (1, 1, FAULT),
+        (1, 10, CLOCK),
+        (1, 20, CLOCK),
+        (2, 0, FAULT),
+        (2, 1, CLOCK),
+    ]
+    samples = np.zeros(len(rows), SAMPLE_FIELDS)
+    samples["thread"], times, samples["kind"] = np.array(rows).T
+    samples["time_ns"] = times * 500_000
+    assert first_touches_ns(samples, 500_000, system_s=1.0) == 4_500_000
+    assert first_touches_ns(samples, 500_000, system_s=0.001) == 1_000_000
+
+
+def test_slow_first_touches_near_are_saved_far() -> None:
+    """100 large pages took 2 ms each near, where the host says 0.1 ms."""
+    near = replace(NEAR, page_shift=21, touch=1e5, touch_low=1e5, touch_high=2e5)
+    touched = Touched((51_200, 0), (100, 0), 0)
+    seen = with_observed_touches(near, touched, 200e6)
+    assert (seen.touch, seen.touch_low, seen.touch_high) == (2e6, 1e5, 2e6)
+    assert with_observed_touches(NEAR, touched, 200e6) == NEAR
+    found = replace(data(stalls(0, 8 * MIB, seconds=0.5)), touched=touched)
+    coster = SampledCoster(found, seen, CACHES, cpu_s=1.0)
+    far = replace(FAR, latency=100, touch=500.0)
+    assert coster.costs(far, [[0]])[0].time_ns == pytest.approx(1e9 - 200e6 + 51_200 * 500.0)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_mapped_memory_has_first_touches_where_large_pages_are_everywhere(everywhere: bool) -> None:
+    touched = Touched((51_200, 0), (100, 0), 0, everywhere_large=everywhere)
+    made = replace(data(stalls(0, MIB, seconds=0.5)), touched=touched)
+    made = replace(made, sites=tuple(replace(site, kind="mapping") for site in made.sites))
+    added_ns = 51_200 * 500.0 - 100 * 1e5
+    assert made.first_touches_ns(0, (1e5, True), (500.0, False)) == (added_ns if everywhere else 0)

@@ -66,7 +66,7 @@ def held_data(
     pages = pages_of(table.sites, touched.located.sites, touched.pages, faults)
     sizes = sizes_of(table, samples, pages)
     sites = tuple(with_life(site, sizes[site.number], pages) for site in table.sites)
-    return HeldData(sites, numbers, sizes, touched_of(sites, pages))
+    return HeldData(sites, numbers, sizes, touched_of(sites, pages, faults))
 
 
 def _touches(

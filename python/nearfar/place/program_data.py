@@ -28,11 +28,12 @@ _MAPPED_BYTES = 32 << 20
 class Touched:
     """First touches of pages by site, if all pages are small (4 KiB) or large (2 MiB); a page that
     was unmapped is touched first again. ``fixed_pages``: peak number of small pages of memory that
-    no plan moves."""
+    no plan moves. ``everywhere_large``: mapped memory has large pages where the heap has."""
 
     small: tuple[int, ...]
     large: tuple[int, ...]
     fixed_pages: int
+    everywhere_large: bool = False
 
 
 def resident_fraction(site: Site, pages: float, read_pages: float = math.inf) -> float:
@@ -80,7 +81,7 @@ class ProgramData:
     ) -> float:
         """First-touch times of a site's pages on far memory less those on near memory. A memory is
         given by the time of a first touch in ns and whether its pages are large."""
-        if self.sites[number].kind != "heap":
+        if self.sites[number].kind != "heap" and not self.touched.everywhere_large:
             if near[1] or far[1]:
                 return 0.0
             return self.touched.small[number] * (far[0] - near[0])

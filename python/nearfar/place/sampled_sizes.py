@@ -60,14 +60,14 @@ def _max_touched_bytes(site: Site) -> int:
     return site.peak_bytes
 
 
-def touched_of(sites: tuple[Site, ...], pages: Floats) -> Touched:
+def touched_of(sites: tuple[Site, ...], pages: Floats, faults: PageFaults) -> Touched:
     """First touches by site, and the pages of memory that no plan moves."""
     import numpy as np
 
     small = tuple(round(count) for count in pages)
     large = tuple(-(-count // SMALL_IN_LARGE) for count in small)
     fixed = sum(int(np.round(pages[site.number])) for site in sites if not _is_placed(site))
-    return Touched(small, large, fixed)
+    return Touched(small, large, fixed, faults.everywhere_large)
 
 
 def _is_placed(site: Site) -> bool:

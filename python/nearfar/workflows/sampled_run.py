@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.noise import Watch
-from nearfar.place.figures import memory_of
+from nearfar.place.figures import Memory, memory_of
 from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
+from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.native_run import check_program
+from nearfar.place.sample_records import ordered_samples
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
 from nearfar.place.sampled_sizes import PageFaults
 from nearfar.place.samples import ProgramSamples, read_samples
@@ -63,7 +65,7 @@ def observe(
     data = _data(wanted, sampled, host, near, known=known)
     caches = caches_of(host, {"llc": wanted.host.llc})
     cpu_s = sampled.user_s + sampled.system_s
-    coster = SampledCoster(data, memory_of(near), _sizes(host, caches), cpu_s)
+    coster = SampledCoster(data, _near(wanted, sampled, data, near), _sizes(host, caches), cpu_s)
     return Observation(
         data=coster.counted(),
         coster=coster,
@@ -114,6 +116,16 @@ def _data(
     if data.samples < MIN_SAMPLES:
         raise _too_few(wanted, sampled)
     return data
+
+
+def _near(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples, near: Profile) -> Memory:
+    """Near memory, with first touches as they were in this run if all page faults were sampled."""
+    memory = memory_of(near)
+    if wanted.perf is not None or wanted.pid is not None or sampled.by_signals:
+        return memory
+    samples = ordered_samples(sampled.sampler)
+    touches_ns = first_touches_ns(samples, sampled.period_ns, sampled.system_s)
+    return with_observed_touches(memory, data.touched, touches_ns)
 
 
 def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:

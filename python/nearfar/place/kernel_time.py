@@ -1,0 +1,46 @@
+"""Time in the kernel that first touches took in a sampled run.
+
+The clock is limited to user code. Where consecutive samples of a thread are further apart than a
+period, the thread was in the kernel, or waited. Time of such gaps with a page fault in them is that
+of the fault, at most the system time of the run. A host's figure does not show it: a hypervisor
+that takes free memory back makes the first touch of a large page up to 30 times slower, and each
+run finds other memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nearfar.place.figures import Memory
+from nearfar.place.sample_records import CLOCK, FAULT
+
+if TYPE_CHECKING:
+    from nearfar.place.program_data import Touched
+    from nearfar.place.sample_records import Samples
+
+
+def first_touches_ns(samples: Samples, period_ns: int, system_s: float) -> float:
+    """CPU time of page faults. ``samples``: all of the run, by thread and time, with all faults."""
+    import numpy as np
+
+    is_clock = samples["kind"] == CLOCK
+    clock, faults = samples[is_clock], np.cumsum(samples["kind"] == FAULT)[is_clock]
+    missing = np.diff(clock["time_ns"].astype(np.int64)) - period_ns
+    at_faults = (np.diff(clock["thread"]) == 0) & (np.diff(faults) > 0) & (missing > 0)
+    return min(float(missing[at_faults].sum()), system_s * 1e9)
+
+
+def with_observed_touches(near: Memory, touched: Touched, touches_ns: float) -> Memory:
+    """Near memory of large pages, whose first touches took that time together: as long in this run,
+    in others as long as in the host's range."""
+    pages = sum(touched.large)
+    if not near.large_pages or not touches_ns or not pages:
+        return near
+    each = touches_ns / pages
+    return replace(
+        near,
+        touch=each,
+        touch_low=min(near.touch_low, each),
+        touch_high=max(near.touch_high, each),
+    )
