@@ -4,8 +4,9 @@ Usage: sampled_plans.py PROGRAMS.json [NAME...]
 
 PROGRAMS.json has a command, a list of words, by name. Each program is advised twice for a CXL
 expander: by the emulator, at the knee of its curve, and from samples with the same near budget. The
-gain of a plan is the time that the emulator says its near sites would lose in far memory. Prints a
-line of JSON for each program: both slowdowns with intervals, both gains, the budget.
+gain of a plan is the time that the emulator says its near sites would lose in far memory; of a site
+on both memories, that of its near fraction. Prints a line of JSON for each program: both slowdowns
+with intervals, both gains, the budget.
 """
 
 from __future__ import annotations
@@ -51,12 +52,18 @@ def same(one: Site, other: Site) -> bool:
 
 def gain_s(emulated: dict[str, Any], plan: dict[str, Any]) -> float:
     """Time that the emulator says the near sites of a plan would lose in far memory."""
-    near = [site for site in plan["sites"] if site["verdict"] == "near"]
     return sum(
         float(site["far_time_s"])
+        * max((near_fraction(kept) for kept in plan["sites"] if same(site, kept)), default=0.0)
         for site in emulated["sites"]
-        if any(same(site, kept) for kept in near)
     )
+
+
+def near_fraction(site: Site) -> float:
+    """How much of a site a plan keeps near."""
+    if site["verdict"] == "interleaved":
+        return float(site["near_share"])
+    return float(site["verdict"] == "near")
 
 
 def judged(name: str, command: Sequence[str]) -> dict[str, Any]:

@@ -162,8 +162,8 @@ def test_touched_pages_follow_from_sampled_faults(
 
 
 def test_first_touches_take_the_time_in_which_samples_are_missing_at_page_faults() -> None:
-    """A fault between samples that are 5 ms apart takes 4.5 ms; a gap without a fault is no fault,
-    nor is one between two threads."""
+    """A fault between samples that are 5 ms apart takes 4.5 ms; gaps without a fault, and between
+    two threads, do not count."""
     rows = [
         (1, 0, CLOCK),
         (1, 1, FAULT),
