@@ -36,7 +36,7 @@ build: $(STAMPS)/package ## set up and build, so that ./nearfar works
 check: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and the tests that start no programs, in two minutes
 	@tools/lint
 	@tools/native-tests test
-	@tools/python-tests "not starts_programs and not long and not vm and not alone" -q -n 2
+	@tools/python-tests "not starts_programs and not long and not vm" -q -n 2
 
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests

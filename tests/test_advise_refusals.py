@@ -13,10 +13,7 @@ from conftest import RunNearfar
 from small_host import write_small_host
 from tracing import needs_emulator
 
-pytestmark = [
-    pytest.mark.alone,
-    needs_emulator,
-]
+pytestmark = needs_emulator
 
 BUSY = """#include <stdlib.h>
 int main(void) {

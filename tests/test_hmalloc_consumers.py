@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from installed import install
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples" / "hmalloc"
 HEADER = ROOT / "include" / "nearfar" / "hmalloc.h"
-#: Kept between runs, so that only what changed is built again.
-BUILD = ROOT / "build" / "consumers"
 LIBRARIES = ("hmalloc", "hmalloc_static", "hmalloc_preload")
 
 
@@ -34,19 +34,7 @@ def quietly(*command: object, **variables: str) -> str:
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where libhmalloc was installed, moved afterwards: nothing may know the first place."""
     place = tmp_path_factory.mktemp("prefix")
-    quietly(
-        "cmake",
-        "-S",
-        ROOT,
-        "-B",
-        BUILD,
-        "-G",
-        "Ninja",
-        "-DNEARFAR_PYTHON=OFF",
-        "-DCMAKE_INSTALL_LIBDIR=lib",
-    )
-    quietly("cmake", "--build", BUILD, "--target", *LIBRARIES)
-    quietly("cmake", "--install", BUILD, "--prefix", place / "first", "--component", "hmalloc")
+    install("hmalloc", place / "first", *LIBRARIES)
     return (place / "first").rename(place / "moved")
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from installed import install
+
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "sorted_list"
 STRUCTURE = ROOT / "examples" / "phone_book" / "phone_book.cpp"
@@ -37,21 +39,8 @@ def has_libpmemobj() -> bool:
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not has_libpmemobj():
         pytest.skip("libpmemobj is not installed: apt-get install libpmemobj-dev")
-    build, prefix = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("prefix")
-    run(
-        "cmake",
-        "-S",
-        ROOT,
-        "-B",
-        build,
-        "-G",
-        "Ninja",
-        "-DNEARFAR_PYTHON=OFF",
-        f"-DCMAKE_INSTALL_PREFIX={prefix}",
-        "-DCMAKE_INSTALL_LIBDIR=lib",
-    )
-    run("cmake", "--build", build, "--target", "nearfar")
-    run("cmake", "--install", build, "--component", "development")
+    prefix = tmp_path_factory.mktemp("prefix")
+    install("development", prefix, "nearfar")
     return prefix
 
 

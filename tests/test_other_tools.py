@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conftest import RunNearfar
+import running
+from conftest import RunNearfar, without_output_settings
 from nearfar.errors import BadInputError
 from nearfar.records.advice import AdviceResult
 from nearfar.records.choices import PlacementTool
@@ -40,14 +41,22 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "walk"
 
 
-@pytest.fixture
-def result(run_nearfar: RunNearfar, tmp_path: Path, program: Path) -> AdviceResult:
-    write_small_host(tmp_path / "host.toml")
-    done = run_nearfar("advise", "--host", "host.toml", "--out", "run", "--", str(program))
-    assert done.code == 0, done.stderr
-    advice = read_run(tmp_path / "run").sections.advice
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory, program: Path) -> AdviceResult:
+    folder = tmp_path_factory.mktemp("advised")
+    write_small_host(folder / "host.toml")
+    arguments = ("advise", "--host", "host.toml", "--out", "run", "--", str(program))
+    code, _, stderr = running.run(arguments, without_output_settings(), folder, timeout=600)
+    assert code == 0, stderr
+    advice = read_run(folder / "run").sections.advice
     assert advice is not None
     return advice
+
+
+@pytest.fixture
+def result(advised: AdviceResult) -> AdviceResult:
+    """A copy, which the test may change."""
+    return advised.model_copy(deep=True)
 
 
 def test_each_script_is_one_for_a_shell(result: AdviceResult, program: Path) -> None:

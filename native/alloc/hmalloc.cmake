@@ -11,9 +11,10 @@ add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses} ${
 target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
 target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                                   PRIVATE ${NEARFAR_GENERATED})
-# -O2 in all build types: malloc is on the fast path of every program.
+# malloc is on the fast path of every program: -O2 in all builds that are used.
 set(hmalloc_options
-  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -O2
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec
+  $<$<NOT:$<CONFIG:Debug>>:-O2>
   -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
 target_compile_options(nearfar_hmalloc_objects PRIVATE ${hmalloc_options})
 
