@@ -78,9 +78,12 @@ def attached(changing: ChangingMemory, plan: str, folder: Path) -> subprocess.Po
         text=True,
         cwd=folder,
     )
-    while place.poll() is None and not list((folder / "nearfar-runs").glob("*/run.json")):
+    asleep = 0
+    while place.poll() is None and asleep < 10:  # as between two looks
+        state = Path(f"/proc/{place.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        begun = any((folder / "nearfar-runs").glob("*/run.json"))
+        asleep = asleep + 1 if begun and state == "S" else 0
         time.sleep(0.05)
-    time.sleep(0.5)
     return place
 
 
@@ -225,10 +228,10 @@ def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "#include <stdlib.h>\n"
         "#include <string.h>\n"
         "#include <unistd.h>\n"
-        "int main(void) {\n"
+        "int main(int argc, char** argv) {\n"
         "  char* block = malloc(50 << 20);\n"
         "  memset(block, 1, 50 << 20);\n"
-        "  sleep(2);\n"
+        "  if (argc > 1) sleep(atoi(argv[1]));\n"
         "  return 3 + (block[1 << 20] != 1);\n"
         "}\n"
     )
@@ -239,7 +242,8 @@ def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_static_program_is_placed_from_outside(
     static: Path, plan: str, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
-    done = run_nearfar("run", "--plan", plan, "--stats", "--json", "s.json", "--", str(static))
+    flags = ("--plan", plan, "--stats", "--json", "s.json")
+    done = run_nearfar("run", *flags, "--", str(static), "4")
     assert done.code == 3
     assert "is linked statically" in done.stderr
     assert "its pages are moved from outside" in done.stderr
