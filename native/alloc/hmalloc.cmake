@@ -11,11 +11,13 @@ add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses} ${
 target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
 target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                                   PRIVATE ${NEARFAR_GENERATED})
-# malloc is on the fast path of every program: -O2 in all builds that are used.
+# malloc is on the fast path of every program: -O2 in all build types, but not in instrumented builds.
 set(hmalloc_options
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec
-  $<$<NOT:$<CONFIG:Debug>>:-O2>
   -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
+  list(APPEND hmalloc_options -O2)
+endif()
 target_compile_options(nearfar_hmalloc_objects PRIVATE ${hmalloc_options})
 
 file(GLOB preload_sources CONFIGURE_DEPENDS alloc/preload/*.cpp)
