@@ -210,7 +210,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         shared = traced
         if sizes[1] != sizes[0]:
             shared = trace(program, with_last_cache(sizes[1]), Path(folder))
-        shared = beside_hog(
+        shared = next_to_hog(
             near, shared, memory_of(loaded, near.coster.near), found["core_slowdown"]
         )
     return {
@@ -238,7 +238,7 @@ def with_last_cache(size: int) -> Caches:
     return caches
 
 
-def beside_hog(
+def next_to_hog(
     near: AdviceInputs, traced: ProgramTrace, loaded: Memory, core_slowdown: float
 ) -> list[float]:
     """Slowdown with less of the last cache and of the core too, over the same cores as advise's."""

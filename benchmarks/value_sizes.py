@@ -57,7 +57,7 @@ def _made(
     return _native.MapBench(kind.type, operation, entries, value, kind.alloc, place, [CPU], 1)
 
 
-def _told(estimate: Estimate, digits: int = 0) -> str:
+def _formatted(estimate: Estimate, digits: int = 0) -> str:
     value, low, high = (f"{x:.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 
@@ -79,7 +79,9 @@ def sizes(operation: str) -> None:
         found = [median(times[kind, value]) for value in VALUES]
         ratio = max(e.value for e in found) / min(e.value for e in found)
         print(
-            f"| {kind} | " + " | ".join(map(_told, found)) + f" | {ratio:.2f} | {_verdict(found)} |"
+            f"| {kind} | "
+            + " | ".join(map(_formatted, found))
+            + f" | {ratio:.2f} | {_verdict(found)} |"
         )
     print()
 
@@ -109,8 +111,8 @@ def initialisation() -> None:
         ratio = median([s[2] / s[3] for s in seen])
         share = median([s[3] / (s[1] + s[2] + s[3]) for s in seen])
         print(
-            f"| {kind} | {_told(made, 1)} | {_told(touched, 1)} | {_told(filled)} |"
-            f" {_told(gets, 1)} | {_told(ratio, 1)} | {share.value:.1%} |"
+            f"| {kind} | {_formatted(made, 1)} | {_formatted(touched, 1)} | {_formatted(filled)} |"
+            f" {_formatted(gets, 1)} | {_formatted(ratio, 1)} | {share.value:.1%} |"
         )
     print()
 

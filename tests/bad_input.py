@@ -72,8 +72,19 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "trace stats": ("missing",),
 }
 
-_FILES = ("missing", "folder", "binary", "empty", "zeros", "other.json", "/dev/zero", "")
-_NAMES = ("nonsense", "binary", "folder", "")
+_FILES = (
+    "missing",
+    "folder",
+    "binary",
+    "empty",
+    "zeros",
+    "other.json",
+    "pipe",
+    "/dev/zero",
+    "n" * 5000,
+    "",
+)
+_NAMES = ("nonsense", "binary", "folder", "pipe", "")
 _SIZES = ("much", "0", "-1", "99999999999999999999999G", "")
 _TIERS = (
     "nonsense",
@@ -109,7 +120,7 @@ _BY_METAVAR: dict[str, tuple[str, ...]] = {
     "WHERE": ("nowhere", "interleave:0:0", "binary", "interleave:x:y", ""),
     "SHARE": ("x", "-1", ""),
     "NAME|FILE": _FILES,
-    "SUITE": ("missing.toml", "folder", "binary", "empty", ""),
+    "SUITE": ("missing.toml", "folder", "binary", "empty", "pipe", ""),
     "FILE|DIR": ("missing/file", "taken", "/proc/nearfar/x", ""),
     "ADDRESS": ("nonsense", ""),
     "CMD|LIB.so:FUNC": ("", "no-such-checker-program", "missing.so:check"),
@@ -117,8 +128,8 @@ _BY_METAVAR: dict[str, tuple[str, ...]] = {
     "RECORD": _FILES,
     "RECORD|PROFILE|HOST": _FILES,
     "IMAGE": _FILES,
-    "-- PROGRAM [ARGS]…": ("", "no-such-program", "./folder", "./empty", "./binary"),
-    "-- PROGRAM ARGS": ("", "no-such-program", "./folder", "./empty", "./binary"),
+    "-- PROGRAM [ARGS]…": ("", "no-such-program", "./folder", "./empty", "./binary", "./pipe"),
+    "-- PROGRAM ARGS": ("", "no-such-program", "./folder", "./empty", "./binary", "./pipe"),
 }
 #: Flags whose metavar says FILE or the like and which name a file that is written.
 _WRITTEN = frozenset({"csv", "picture", "output", "out", "trace"})

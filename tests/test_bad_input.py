@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -47,6 +48,7 @@ def make_files(folder: Path) -> None:
     for name, content in contents.items():
         (folder / name).write_bytes(content)
         (folder / name).chmod(0o755)
+    os.mkfifo(folder / "pipe", 0o755)
 
 
 def _refusals(case: Case) -> tuple[int, ...]:

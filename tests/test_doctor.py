@@ -75,7 +75,7 @@ def test_a_setting_and_its_verdict(
     assert (finding.level, found in finding.found) == (level, True), finding
     if level == "warning":
         assert finding.why
-        assert finding.mend
+        assert finding.fix
 
 
 def test_nothing_to_read_is_unknown_not_ok(machine: Machine, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_namespace_that_is_not_mounted() -> None:
     finding = checked(described, MACHINES / "optane-appdirect")["namespaces"]
     assert finding.level == "warning"
     assert finding.found == "pmem0 is not mounted"
-    assert "/dev/pmem0" in finding.mend
+    assert "/dev/pmem0" in finding.fix
 
 
 def tool(folder: Path, name: str, script: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from nearfar.errors import MachineError
-from nearfar.files import require_place, write_whole
+from nearfar.errors import BadInputError, MachineError
+from nearfar.files import read_text, require_place, write_whole
 
 
 def test_a_file_is_replaced_without_leftovers(tmp_path: Path) -> None:
@@ -36,6 +38,36 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
     finally:
         os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_a_pipe_without_a_writer_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInputError, match="an empty pipe that no program writes to") as error:
+        read_text(pipe, "try another")
+    assert error.value.next_step == "try another"
+
+
+@pytest.mark.parametrize("early", [b"", b"be"])
+def test_a_pipe_with_a_writer_is_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, early: bytes
+) -> None:
+    set_blocking, opened = os.set_blocking, threading.Event()
+
+    def note(descriptor: int, blocking: bool) -> None:
+        set_blocking(descriptor, blocking)
+        opened.set()
+
+    monkeypatch.setattr(os, "set_blocking", note)
+    reader, writer = os.pipe()  # as a shell's <(...)
+    os.write(writer, early)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(read_text, f"/proc/self/fd/{reader}", "try another")
+        assert opened.wait(60)
+        os.write(writer, b"fore")
+        os.close(writer)
+        assert text.result(60) == f"{early.decode()}fore"
+    os.close(reader)
 
 
 def test_an_unwritable_file_leaves_nothing(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_row_is_never_judged_by_itself() -> None:
 
 def test_only_what_was_predicted_has_an_error() -> None:
     """A split holds copy rates that it was made from, under keys that the run has too."""
-    split, result = factories.stencil_split(), factories.stencil_beside_alone()
+    split, result = factories.stencil_split(), factories.stencil_with_alone()
     measured = {
         key: factories.around(getattr(result, key))
         for key in ("near_time_s", "total_time_s", "near_bandwidth_bytes_per_s")

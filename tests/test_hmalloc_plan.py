@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,8 @@ def test_plans_that_make_no_sense(tmp_path: Path, text: str, words: str) -> None
 
 
 def test_a_missing_plan(tmp_path: Path) -> None:
-    done = preloaded("true", settings={"NEARFAR_HMALLOC_PLAN": str(tmp_path / "none")})
-    assert done.returncode == 2
-    assert "cannot read the plan" in done.stderr
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("none", "pipe"):
+        done = preloaded("true", settings={"NEARFAR_HMALLOC_PLAN": str(tmp_path / name)})
+        assert done.returncode == 2
+        assert "cannot read the plan" in done.stderr

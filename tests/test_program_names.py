@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,5 @@ def test_a_script_without_a_suffix_is_known_by_its_first_line(tmp_path: Path) ->
     script.write_text("data\n")
     assert program_name(["python3", str(script)]) == "python3"
     assert program_name(["python3", str(tmp_path / "missing"), "a\0b"]) == "python3"
+    os.mkfifo(tmp_path / "pipe")
+    assert program_name(["python3", str(tmp_path / "pipe")]) == "python3"

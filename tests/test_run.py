@@ -123,11 +123,15 @@ def test_a_program_that_cannot_be_started(
         (["--tier", "far=numa:63"], 3, "63"),
         (["--tier", "far=dram,capacity=much"], 2, "much"),
         (["--plan", "missing.plan"], 2, "no such plan: missing.plan"),
+        (["--plan", "pipe"], 2, "invalid plan pipe: not a regular file"),
+        (["--plan", "pipe", "--check"], 2, "invalid plan pipe: not a regular file"),
+        (["--plan", "x" * 300], 2, "File name too long"),
     ],
 )
 def test_bad_input_is_refused_before_the_program_starts(
     arguments: list[str], code: int, said: str, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
+    os.mkfifo(tmp_path / "pipe")
     done = run_nearfar("run", *arguments, "--", "touch", "started")
     done.assert_refused(code, said)
     assert not (tmp_path / "started").exists()

@@ -23,8 +23,8 @@ _ENDINGS = (".py", ".cpp", ".hpp", ".h", ".c", ".md", ".j2", ".toml")
 
 
 def banned(rules: dict[str, Any]) -> re.Pattern[str]:
-    """A pattern of all words of the list."""
-    return re.compile(rf"\b(?:{'|'.join(rules['words'])})\b", re.IGNORECASE)
+    """A pattern of all words of the list, also as parts of snake_case identifiers."""
+    return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(rules['words'])})(?![a-z0-9])", re.IGNORECASE)
 
 
 def files(rules: dict[str, Any]) -> list[str]:

@@ -91,7 +91,7 @@ Dl_info object_of(const void* address) {
 }
 
 /// malloc, if it lies in the object that also has `symbol`, or in any other one where `elsewhere`.
-Result<Allocator> malloc_beside(const char* symbol, const char* name, bool elsewhere) {
+Result<Allocator> malloc_with(const char* symbol, const char* name, bool elsewhere) {
   const Dl_info wanted = object_of(loaded<void*>(symbol));
   const Dl_info ours = object_of(loaded<void*>("malloc"));
   const bool same = wanted.dli_fbase != nullptr && wanted.dli_fbase == ours.dli_fbase;
@@ -105,11 +105,11 @@ Result<Allocator> malloc_beside(const char* symbol, const char* name, bool elsew
 
 Result<Allocator> find_allocator(const char* name) {
   const std::string_view wanted = name;
-  if (wanted == "glibc") return malloc_beside("gnu_get_libc_version", name, false);
+  if (wanted == "glibc") return malloc_with("gnu_get_libc_version", name, false);
   if (wanted == "preload")
-    return malloc_beside("gnu_get_libc_version", "the preloaded library", true);
-  if (wanted == "mimalloc") return malloc_beside("mi_malloc", name, false);
-  if (wanted == "jemalloc") return malloc_beside("mallctl", name, false);
+    return malloc_with("gnu_get_libc_version", "the preloaded library", true);
+  if (wanted == "mimalloc") return malloc_with("mi_malloc", name, false);
+  if (wanted == "jemalloc") return malloc_with("mallctl", name, false);
   constexpr std::string_view of_memkind = "memkind:";
   if (wanted.starts_with(of_memkind)) return memkind(wanted.substr(of_memkind.size()));
   constexpr std::string_view of_hmalloc = "hmalloc:";

@@ -13,7 +13,7 @@ constexpr const char* faults = "perf::PERF_COUNT_SW_PAGE_FAULTS";
 constexpr std::size_t pages = 100;
 /// Touched outside of the region each time: many more than those within, which fault twice or
 /// thrice where a sanitizer has memory of its own for each.
-constexpr std::size_t pages_beside = 20 * pages;
+constexpr std::size_t other_pages = 20 * pages;
 
 void touch(std::size_t count) {
   auto range = os::map_range(count * 4096, os::PageSize::small_4k, -1, false);
@@ -31,19 +31,19 @@ TEST_CASE("only what happens within the region is counted, in each turn anew") {
     return;
   }
   for (int turn = 0; turn < 2; ++turn) {
-    touch(pages_beside);
+    touch(other_pages);
     REQUIRE(bool(made->prepare(0)));
-    touch(pages_beside);
+    touch(other_pages);
     made->begin(0);
     touch(pages);
     made->end(0);
-    touch(pages_beside);
+    touch(other_pages);
     Result<std::vector<Counted>> seen = made->counted();
     REQUIRE(bool(seen));
     REQUIRE(seen->size() == 2);
     CHECK((*seen)[0].name == faults);
     CHECK((*seen)[0].value >= pages);
-    CHECK((*seen)[0].value < pages_beside);
+    CHECK((*seen)[0].value < other_pages);
     CHECK((*seen)[0].share > 0.9);
     CHECK((*seen)[1].value > 0);
   }

@@ -16,9 +16,9 @@ namespace nearfar::cache {
 enum class Happens : unsigned char {
   read,
   write,
-  visit,        ///< a read that the operation waits for
-  visit_beside, ///< the second line of the visit before it
-  persist,      ///< written, then flushed
+  visit,             ///< a read that the operation waits for
+  visit_second_line, ///< the second line of the visit before it
+  persist,           ///< written, then flushed
 };
 
 class Event {
@@ -62,7 +62,7 @@ private:
     if (event.what() == Happens::visit) {
       visit_missed_ = !hit;
       missed_ += !hit;
-    } else if (event.what() == Happens::visit_beside) {
+    } else if (event.what() == Happens::visit_second_line) {
       missed_ += !hit && !visit_missed_;
     } else if (event.what() == Happens::persist) {
       cache_.flush(event.line(), flush_evicts_);
@@ -101,7 +101,7 @@ public:
   void visit(std::uint64_t first, std::uint64_t last) {
     happen(first / line_bytes_, Happens::visit);
     if (last / line_bytes_ != first / line_bytes_)
-      happen(last / line_bytes_, Happens::visit_beside);
+      happen(last / line_bytes_, Happens::visit_second_line);
   }
 
   /// Writes the lines of [first, last] and flushes them; how many they were.

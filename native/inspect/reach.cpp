@@ -143,8 +143,8 @@ void report(const ObjectIndex& objects, Graph<Links>& graph, const Counts& count
 }
 
 /// Typed objects, by the links that their types name.
-void tell_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t first,
-                PoolReport& pool, Reach& reach) {
+void report_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t first,
+                  PoolReport& pool, Reach& reach) {
   const ObjectStore& store = pool.typed.store;
   NamedMembers links(seen, objects, store, first, pool.findings);
   Graph graph(objects, links);
@@ -187,8 +187,8 @@ Reach find_lost(const PoolView& view, PoolReport& pool) {
         return !objects.internal(i) && !is_typed;
       },
       [](Lost& lost, std::uint64_t type) { lost.type = type; }, reach);
-  if (undo) tell_typed(*seen, objects, 1, pool, reach);
-  if (store.usable && !undo) tell_typed(*seen, typed, 0, pool, reach);
+  if (undo) report_typed(*seen, objects, 1, pool, reach);
+  if (store.usable && !undo) report_typed(*seen, typed, 0, pool, reach);
   return reach;
 }
 

@@ -49,7 +49,9 @@ Errc classify(int code) {
 
 Error path_error(const char* doing, const char* path) {
   const int code = errno;
-  Error error = Error::make(classify(code), "cannot %s %s: %s", doing, path, std::strerror(code));
+  // A long path is cut, so that the reason is not.
+  Error error =
+      Error::make(classify(code), "cannot %s %.190s: %s", doing, path, std::strerror(code));
   error.os_errno = code;
   switch (error.code) {
   case Errc::not_found: error.try_next("create it first, or name another path"); break;
@@ -59,7 +61,7 @@ Error path_error(const char* doing, const char* path) {
     break;
   case Errc::no_permission: error.try_next("choose a path that you may write to"); break;
   case Errc::bad_input: error.try_next("name a file inside the directory"); break;
-  default: break;
+  default: error.try_next("name another path");
   }
   return error;
 }

@@ -106,7 +106,7 @@ bool read_text(const char* path, char* text, std::size_t size) {
 }
 
 char* read_file(const char* path, std::size_t& bytes) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe is not waited for
   if (fd < 0) return nullptr;
   struct stat facts {};
   std::byte* memory = nullptr;

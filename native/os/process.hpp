@@ -27,7 +27,8 @@ bool read_text(const char* path, char* text, std::size_t size);
 /// Reads up to `size` bytes, fewer at the end of the file. An errno, 0 for success.
 int read_all(int fd, std::byte* to, std::size_t size, std::size_t& bytes);
 
-/// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set.
+/// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set;
+/// EINVAL: it is not a regular file.
 char* read_file(const char* path, std::size_t& bytes);
 
 /// A random number that the kernel chose when the program was started; children have it too.

@@ -34,13 +34,13 @@ public:
     const trace::TraceReader& reader = sampled.reader();
     const std::uint64_t behind =
         sampled.every() > 1 ? 0 : reader.totals()[trace::Total::instructions];
-    told_.cost = costs_.finish(behind, reader.tables().sites.size());
+    result_.cost = costs_.finish(behind, reader.tables().sites.size());
     // Pages move in bursts, which a sample catches or misses: the kernel's time for all is known.
     const double sampled_held = held_ / static_cast<double>(sampled.every());
-    told_.cost.time_ns = std::max(told_.cost.time_ns + sampled_held - charged_, 0.0);
-    told_.moved_pages = placer_.moved_pages();
-    told_.far_pages = placer_.pages(false);
-    return std::move(told_);
+    result_.cost.time_ns = std::max(result_.cost.time_ns + sampled_held - charged_, 0.0);
+    result_.moved_pages = placer_.moved_pages();
+    result_.far_pages = placer_.pages(false);
+    return std::move(result_);
   }
 
 private:
@@ -70,13 +70,13 @@ private:
     Placed placed;
     placed.spot = placer_.place(request, now_, moved_, placed.held);
     held_ += static_cast<double>(placed.held) / 1000;
-    ++(placed.spot.near ? told_.near_lines : told_.far_lines);
+    ++(placed.spot.near ? result_.near_lines : result_.far_lines);
     // A cache of lines answers a write that misses it with a read of what it displaces.
     placed.filled = writes && !placed.spot.write;
     for (const Spot& moved : moved_)
       ++(moved.write ? placed.traffic.written : placed.traffic.read)[moved.near ? 0 : 1];
     if (placed.filled) ++placed.traffic.read[placed.spot.near ? 0 : 1];
-    told_.far_written += placed.traffic.written[1] + (placed.spot.write && !placed.spot.near);
+    result_.far_written += placed.traffic.written[1] + (placed.spot.write && !placed.spot.near);
     return placed;
   }
 
@@ -94,7 +94,7 @@ private:
   Time now_ = 0;
   double held_ = 0, charged_ = 0; ///< ns that moves take: of all, and of those in the sample
   std::vector<Spot> moved_;
-  Followed told_;
+  Followed result_;
 };
 
 } // namespace

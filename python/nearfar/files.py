@@ -102,8 +102,8 @@ def read_text(path: str | Path, next_step: str) -> str:
     Raises BadInputError with ``next_step`` where it cannot be read or is not text.
     """
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LOOKED_AT)
+        with open(path, "rb", opener=_without_waiting) as file:
+            data = _first_of_pipe(file.fileno()) + file.read(_LOOKED_AT)
             if b"\0" in data:
                 raise BadInputError(f"cannot read {path}: it is a binary file", next_step)
             return (data + file.read()).decode("utf-8-sig")
@@ -111,6 +111,39 @@ def read_text(path: str | Path, next_step: str) -> str:
         raise BadInputError(f"cannot read {path}: it is not text in UTF-8", next_step) from None
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}", next_step) from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _first_of_pipe(descriptor: int) -> bytes:
+    """What a pipe holds; reads from the file wait from now on.
+
+    Raises OSError for a pipe that is empty and has no writer: a read would never end.
+    """
+    first = b""
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        with contextlib.suppress(BlockingIOError):  # it is empty, and has a writer
+            first = os.read(descriptor, _LOOKED_AT)
+            if not first:
+                raise OSError(errno.EPIPE, "it is an empty pipe that no program writes to")
+    os.set_blocking(descriptor, True)
+    return first
+
+
+def require_file(path: Path, what: str, next_step: str) -> None:
+    """Check that this is a regular file, which can be read several times.
+
+    Raises BadInputError with ``next_step``; ``what`` says what the file is to be.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadInputError(f"invalid {what} {path}: not a regular file", next_step)
+    except FileNotFoundError:
+        raise BadInputError(f"no such {what}: {path}", next_step) from None
+    except OSError as error:
+        raise BadInputError(f"cannot read {what} {path}: {error.strerror}", next_step) from None
 
 
 def read_json(path: str | Path, next_step: str, *, finite: bool = True) -> Any:

@@ -39,8 +39,8 @@ from factories.sides import (
     pipeline_foretold,
     published,
     stencil,
-    stencil_beside_alone,
     stencil_split,
+    stencil_with_alone,
 )
 
 __all__ = [
@@ -75,8 +75,8 @@ __all__ = [
     "published",
     "shaped",
     "stencil",
-    "stencil_beside_alone",
     "stencil_split",
+    "stencil_with_alone",
     "stream",
     "study",
     "tails",

@@ -17,7 +17,7 @@ from factories.probes import (
     tails,
 )
 from factories.shaped import MACHINE_ID
-from factories.sides import compete_foretold, pipeline_foretold, stencil_beside_alone
+from factories.sides import compete_foretold, pipeline_foretold, stencil_with_alone
 from nearfar.records.noise import FigureVerdict, NoiseRecord, Reliability, SeriesVerdict
 from nearfar.records.results import Knee
 from nearfar.records.run import Finding, Run, Sections, Skipped
@@ -34,7 +34,7 @@ def together() -> Run:
     return study(
         sections=Sections(
             compete=compete_foretold(4),
-            stencil=stencil_beside_alone(),
+            stencil=stencil_with_alone(),
             pipeline=pipeline_foretold(),
         )
     )
@@ -95,27 +95,27 @@ def machine() -> dict[str, Any]:
 
 def findings() -> list[Finding]:
     return [
-        Finding(check="clock source", level="ok", found="tsc", why="", mend=""),
+        Finding(check="clock source", level="ok", found="tsc", why="", fix=""),
         Finding(
             check="virtual machine",
             level="warning",
             found="kvm",
             why="neighbours take processor time and caches are reported that are not there",
-            mend="measure on bare metal, or read the noise verdict",
+            fix="measure on bare metal, or read the noise verdict",
         ),
         Finding(
             check="huge pages",
             level="note",
             found="none reserved",
             why="pages=2m cannot run",
-            mend="sysctl vm.nr_hugepages=512",
+            fix="sysctl vm.nr_hugepages=512",
         ),
         Finding(
             check="frequency governor",
             level="unknown",
             found="not reported by the kernel",
             why="",
-            mend="",
+            fix="",
         ),
     ]
 
@@ -249,7 +249,7 @@ def hostile() -> Run:
     return study(
         sections=sections,
         machine={**machine(), "processor": evil, evil: evil},
-        findings=[Finding(check=evil, level="warning", found=evil, why=evil, mend=evil)],
+        findings=[Finding(check=evil, level="warning", found=evil, why=evil, fix=evil)],
         skipped=[Skipped(section=evil, what=evil, why=evil)],
     )
 

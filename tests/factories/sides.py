@@ -238,7 +238,7 @@ def stencil_split() -> StencilSplit:
     )
 
 
-def stencil_beside_alone() -> StencilResult:
+def stencil_with_alone() -> StencilResult:
     """A run of a predicted split, and of all rows on either side."""
     alone = shaped(
         {"near_alone_time_s": around(0.083), "far_alone_time_s": around(0.165)}, Origin.EMULATED

@@ -52,7 +52,7 @@ class BalancePlan:
         samples.add("far", both[1], [])
         samples.add("near_alone", self._copies(plan.teams.near_cpus, [])[0], [])
         # Of the array's own size: page tables and caches cost a smaller one less.
-        run = replace(plan, far_rows=0, beside_alone=False).bench().run(SWEEPS_ALONE)
+        run = replace(plan, far_rows=0, with_alone=False).bench().run(SWEEPS_ALONE)
         elements = (plan.rows - 2) * plan.row_elements
         side_s = sum(run["near_ns"]) / len(run["near_ns"]) * 1e-9
         samples.add("element", side_s * plan.teams.near_threads / elements, run["members"])

@@ -212,7 +212,7 @@ class Session:
         samples.keep(set(plan.grid))
         epochs = 1
         while self._continues(samples, laps, time.monotonic() - started, effort):
-            self._tell(name, epochs, started, effort)
+            self._report(name, epochs, started, effort)
             seed = self.seed + epochs
             apart = effort.apart and epochs % 5 == 1
             samples.gather(_run_apart(plan.epoch, seed) if apart else plan.epoch(seed))
@@ -272,7 +272,7 @@ class Session:
             return True
         return all(enough(v, TOLERANCE) for v in samples.series.values())
 
-    def _tell(self, name: str, epochs: int, started: float, effort: Effort) -> None:
+    def _report(self, name: str, epochs: int, started: float, effort: Effort) -> None:
         if effort.epochs is not None:
             share = epochs / effort.epochs
         else:

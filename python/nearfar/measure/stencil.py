@@ -31,7 +31,7 @@ ALONE = ("near_alone", "far_alone")
 class StencilPlan:
     """One division of the rows. Values: mean seconds of a sweep: ``near``, ``far``, ``total``.
 
-    ``beside_alone``: each repeat also sweeps with all rows near and with all rows far.
+    ``with_alone``: each repeat also sweeps with all rows near and with all rows far.
     """
 
     rows: int
@@ -43,7 +43,7 @@ class StencilPlan:
     teams: Teams
     values_seed: int
     kernel: StencilKernel = "stencil8"
-    beside_alone: bool = False
+    with_alone: bool = False
 
     def __post_init__(self) -> None:
         if self.far_rows > self.rows:
@@ -62,7 +62,7 @@ class StencilPlan:
         """The sides that have rows, and the total."""
         rows = {"near": self.near_rows, "far": self.far_rows, "total": self.rows}
         sides = [side for side, count in rows.items() if count]
-        return [*sides, *ALONE] if self.beside_alone else sides
+        return [*sides, *ALONE] if self.with_alone else sides
 
     @property
     def row_elements(self) -> int:
@@ -71,12 +71,12 @@ class StencilPlan:
 
     def alone(self) -> dict[str, StencilPlan]:
         """The same stencil with all rows near, and with all rows far."""
-        near, far = (replace(self, far_rows=rows, beside_alone=False) for rows in (0, self.rows))
+        near, far = (replace(self, far_rows=rows, with_alone=False) for rows in (0, self.rows))
         return dict(zip(ALONE, (near, far), strict=True))
 
     def check_room(self) -> None:
         """Reject arrays that do not fit, before anything is allocated."""
-        for plan in self.alone().values() if self.beside_alone else ():
+        for plan in self.alone().values() if self.with_alone else ():
             plan.check_room()
         ghost = 1 if self.version == "ghost" and self.near_rows and self.far_rows else 0
         wanted: dict[str, int] = {}
@@ -111,7 +111,7 @@ class StencilPlan:
         for side in set(self.grid) & times.keys():
             usages = run["members"] if side == "total" else []
             samples.add(side, fmean(times[side]) * 1e-9, usages)
-        for side, plan in self.alone().items() if self.beside_alone else ():
+        for side, plan in self.alone().items() if self.with_alone else ():
             alone = plan.bench().run(SWEEPS_ALONE)
             samples.add(side, fmean(alone["total_ns"]) * 1e-9, alone["members"])
         moved = self.rows * self.row_elements * ELEMENT_BYTES

@@ -435,7 +435,7 @@ class Study:
             )
             for structure in INTSETS
         ]
-        self.sections.intset = results[0].model_copy(update={"beside": results[1:]})
+        self.sections.intset = results[0].model_copy(update={"others": results[1:]})
 
     def _structures(self) -> None:
         pool_tiers.require_pools()

@@ -49,7 +49,7 @@ def compete_plan(
 def stencil_plan(sides: Sides, threads: Teams, seed: int) -> StencilPlan:
     """The stencil, compared with all rows near and all rows far."""
     return StencilPlan(
-        ROWS, COLS, ROWS // FAR_SHARE, "direct", *sides, threads, seed, beside_alone=True
+        ROWS, COLS, ROWS // FAR_SHARE, "direct", *sides, threads, seed, with_alone=True
     )
 
 

@@ -145,7 +145,7 @@ def transfer_s(inputs: Inputs, threads: int) -> float:
     return inputs.work.transfer_bytes / inputs.mixed_copy(threads)
 
 
-def _generate_beside(inputs: Inputs, threads: int, taken: float) -> float:
+def _generate_concurrently(inputs: Inputs, threads: int, taken: float) -> float:
     """Seconds of generation when the far side takes this fraction of the capacity."""
     slowed = cycle_over_threads(inputs.away_s, inputs.floor_s / (1 - taken), threads)
     alone = cycle_over_threads(inputs.away_s, inputs.floor_s, threads)
@@ -160,7 +160,7 @@ def generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> fl
     """Seconds of generation, which sets the total that its own slowdown depends on."""
 
     def at(total_s: float) -> float:
-        return _generate_beside(inputs, threads, _taken(inputs, sharing, total_s))
+        return _generate_concurrently(inputs, threads, _taken(inputs, sharing, total_s))
 
     shortest = max(inputs.generate.at(threads), far_s)
     if at(shortest) <= shortest:
@@ -204,7 +204,7 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
     taken = 0.0
     if row.generate_s > inputs.generate.at(row.near_threads):
         taken = rising_root(
-            lambda r: _generate_beside(inputs, row.near_threads, r) - row.generate_s,
+            lambda r: _generate_concurrently(inputs, row.near_threads, r) - row.generate_s,
             0.0,
             _MAX_TAKEN,
         )

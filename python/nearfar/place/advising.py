@@ -84,7 +84,7 @@ def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
         within=list(_within(choices, asked, known)),
         policies=_policies(asked, far, choices, point),
         sites=_sites(asked, choices, point),
-        **expenses.beside_time(placed, prices, wholes["plan"][1], point.near_bytes),
+        **expenses.other_expenses(placed, prices, wholes["plan"][1], point.near_bytes),
         **modelled(bounds, samples=0, note=_NOTE),
     )
     advice.provenance |= expenses.provenance_of(advice)

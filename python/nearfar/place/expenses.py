@@ -66,7 +66,7 @@ class Placed:
     time_s: float
 
 
-def beside_time(
+def other_expenses(
     placed: Placed, prices: Prices | str, far_sites: Sequence[int], near_bytes: int
 ) -> dict[str, Any]:
     """Keywords of FarAdvice for a plan that places ``far_sites`` far: energy, wear and price if

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.errors import BadInputError
-from nearfar.files import read_text
+from nearfar.files import read_text, require_file
 
 _HEAD = "hmalloc-plan 1"
 _MAX_LINES = 10_000
@@ -75,11 +75,7 @@ def read_plan(path: Path, tiers: Iterable[str] = ()) -> PlanFile:
 
     Raises BadInputError with file and line.
     """
-    if not path.is_file():
-        raise BadInputError(
-            f"no such plan: {path}",
-            "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md",
-        )
+    require_file(path, "plan", "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md")
     text = read_text(path, "name a readable plan file")
     return _Reader(path, {"near", *tiers}).read(text)
 

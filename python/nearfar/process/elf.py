@@ -22,7 +22,7 @@ _MAX_INTERPRETERS = 4
 def find(program: str) -> Path | None:
     """The file that a shell would start under this name; None if there is none."""
     found = shutil.which(program)
-    return Path(found) if found else None
+    return Path(found) if found and Path(found).is_file() else None
 
 
 def ignores_preload(file: Path) -> str:

@@ -43,6 +43,8 @@ def program_name(program: Sequence[str]) -> str:
 def _is_script(path: Path) -> bool:
     """Whether its first line names an interpreter."""
     try:
+        if not path.is_file():  # a pipe would lose what the program is to read
+            return False
         with path.open("rb") as file:
             return file.read(2) == b"#!"
     except (OSError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from nearfar.records.choices import IntsetMedium, MapOperation, MapType
 from nearfar.records.counters import RegionCounters
@@ -87,6 +87,8 @@ class IntsetSeries(Shaped):
 class IntsetResult(Shaped):
     """A set of integers under look-ups and updates. ``series`` ran in turns, a run each."""
 
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
     structure: IntsetStructure
     entries: Size = Field(description="at first; keys are drawn from twice as many")
     update_share: Amount = Field(description="half of them insertions, half removals")
@@ -102,6 +104,9 @@ class IntsetResult(Shaped):
     )
     run_time_s: Positive = Field(description="asked for, of one run of one medium")
     series: list[IntsetSeries]
-    beside: list[IntsetResult] = Field(
-        default_factory=list, description="other structures of the same study"
+    others: list[IntsetResult] = Field(
+        default_factory=list,
+        validation_alias="beside",
+        serialization_alias="beside",
+        description="other structures of the same study",
     )

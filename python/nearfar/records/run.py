@@ -39,13 +39,18 @@ SCHEMA_VERSION = 1
 class Finding(BaseModel):
     """One check of ``nearfar doctor``."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
     check: str
     level: Literal["ok", "note", "warning", "unknown"]
     found: str
     why: str = Field(default="", description="what it does to measurements")
-    mend: str = Field(default="", description="the command or setting that fixes it")
+    fix: str = Field(
+        default="",
+        validation_alias="mend",
+        serialization_alias="mend",
+        description="the command or setting that fixes it",
+    )
 
 
 class Skipped(BaseModel):

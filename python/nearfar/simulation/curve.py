@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nearfar.records.shape import Origin, Provenance
@@ -47,10 +48,7 @@ def load_curve(
             p99_latency_ns=tier["read_percentiles_ns"][2],
         )
 
-    full = point(0.0)
-    min_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
-    points = [full, *(point(min_ns * gap) for gap in _GAPS[1:])]
-    points.sort(key=lambda p: p.bandwidth_bytes_per_s)
+    points = _by_load(point)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
     return LoadCurve(
         device=device.name,
@@ -66,3 +64,11 @@ def load_curve(
         provenance={"latency_ns": simulated, "bandwidth_bytes_per_s": simulated},
         limits=["requests are synthetic; 64 of them in flight at most"],
     )
+
+
+def _by_load(point: Callable[[float], CurvePoint]) -> list[CurvePoint]:
+    """Points at all gaps in ns between requests, by ascending bandwidth."""
+    full = point(0.0)
+    min_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
+    points = [full, *(point(min_ns * gap) for gap in _GAPS[1:])]
+    return sorted(points, key=lambda p: p.bandwidth_bytes_per_s)

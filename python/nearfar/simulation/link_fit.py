@@ -79,14 +79,16 @@ def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
             "give a device with more channels, or a curve with lower loads",
         )
     fitted = _with_link(device, measured, name, points)
-    errors = {
-        point.bandwidth: _simulated(Device.of(fitted), point.bandwidth, 1 - share)[0]
-        / point.latency
-        - 1
-        for point in _ascending(curves[share])
-        if point.bandwidth not in left_out
+    used = [point for point in _ascending(curves[share]) if point.bandwidth not in left_out]
+    return FittedLink(fitted, _errors(Device.of(fitted), used, 1 - share), left_out)
+
+
+def _errors(device: Device, points: list[Loaded], write_share: float) -> dict[float, float]:
+    """Simulated over measured latency, less one, by load in B/s."""
+    return {
+        point.bandwidth: _simulated(device, point.bandwidth, write_share)[0] / point.latency - 1
+        for point in points
     }
-    return FittedLink(fitted, errors, left_out)
 
 
 def _ascending(curve: tuple[Loaded, ...]) -> Iterator[Loaded]:

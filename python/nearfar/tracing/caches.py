@@ -115,11 +115,8 @@ def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
             f"the host {host.name} does not specify {'l1' if l1 is None else 'l2'}",
             "give it: --l1 32KiB/8 --l2 1MiB/16",
         )
-    last = levels["llc"]
     is_given = given.get("llc") is not None
-    ends = () if is_given or not last else _ends(host, last, l2)
-    if last and not is_given and last.size_bytes < MIN_RATIO * l2.size_bytes:
-        last = None  # as measured, next to neighbors that use all of it
+    last, ends = (levels["llc"], ()) if is_given else _measured_last(host, levels["llc"], l2)
     cores = host.figures.get("cores")
     return Caches(
         l1,
@@ -131,6 +128,15 @@ def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
         ends,
         is_given,
     )
+
+
+def _measured_last(
+    host: Host, last: Level | None, l2: Level
+) -> tuple[Level | None, tuple[Level, ...]]:
+    """The last level, unless neighbors used all of it, and its sizes at the ends of its range."""
+    if last is None:
+        return None, ()
+    return None if last.size_bytes < MIN_RATIO * l2.size_bytes else last, _ends(host, last, l2)
 
 
 def _ends(host: Host, last: Level, l2: Level) -> tuple[Level, ...]:

@@ -238,7 +238,7 @@ def stencil_plan(
     far_rows: int | None,
     options: Options,
     *,
-    beside_alone: bool,
+    with_alone: bool,
 ) -> StencilPlan:
     """The plan of ``bench stencil``; ``far_rows`` is None if the split is to be predicted.
 
@@ -259,7 +259,7 @@ def stencil_plan(
         both_teams(recording.machine, (work.near_threads, work.far_threads), options.cpus),
         options.seed,
         work.kernel,
-        beside_alone,
+        with_alone,
     )
     plan.check_room()
     return plan

@@ -148,14 +148,13 @@ def _promise(placement: Placement) -> Promise:
 
 
 def _placement(wanted: RunRequest) -> Placement:
-    from nearfar.files import read_text
+    from nearfar.files import read_text, require_file
 
     if wanted.plan:
         next_step = (
             "`nearfar advise -- PROGRAM` writes one; docs/how-to/hmalloc.md describes the format"
         )
-        if not wanted.plan.is_file():
-            raise BadInputError(f"no such plan: {wanted.plan}", next_step)
+        require_file(wanted.plan, "plan", next_step)
         read_text(wanted.plan, next_step)
     return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
 

@@ -100,7 +100,7 @@ def _shape(predicted: Shaped, *keys: str) -> dict[str, Any]:
     }
 
 
-def beside_paper(
+def against_paper(
     known: Sequence[Known], here: HostCosts, cpus: Sequence[int]
 ) -> list[PublishedSlowdown]:
     """Predictions for the WSCAD 2022 paper's machine next to its means, under both readings."""

@@ -48,7 +48,7 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     points = validation.predict_with(cases, software, costs, near, watching)
     known = _known(software)
     devices = structures_elsewhere.slowdowns_of(known, costs, near, watching)
-    published = structures_elsewhere.beside_paper(known, costs, cpus)
+    published = structures_elsewhere.against_paper(known, costs, cpus)
     predicted_at = now()
     seen = calibrating.measured(session, cases, cpu, epochs)
     return StructuresResult(

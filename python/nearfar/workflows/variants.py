@@ -16,6 +16,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
+from nearfar.files import require_file
 from nearfar.measure.tiers import origin_of
 from nearfar.place import preload
 from nearfar.place.kernel_tiering import kernel_tiering
@@ -119,11 +120,7 @@ def _promised(plan: Path) -> tuple[float | None, float | None]:
     """The slowdowns that a plan promises: with it, and with all data far; None without promise."""
     from nearfar.place.promise import read_promise
 
-    if not plan.is_file():
-        raise BadInputError(
-            f"no such variant: {plan}",
-            "give all-near, all-far, kernel, or a plan that `advise` wrote",
-        )
+    require_file(plan, "variant", "give all-near, all-far, kernel, or a plan that `advise` wrote")
     try:
         heap = read_promise(plan).heap
     except BadInputError:  # a plan need not promise anything

@@ -133,16 +133,17 @@ def _tier_pair(
 ) -> Finding:
     a, b = fast.memory_node, slow.memory_node
     check = f"memory tiers of nodes {min(a, b)} and {max(a, b)}"
-    differ = is_slower(fast, slow)
     speeds = f"node {b} has {_compared(fast, slow)} of node {a}"
-    if differ and numbers[0] == numbers[1]:
+    if not is_slower(fast, slow):
+        return _equal_memories(check, speeds, numbers)
+    if numbers[0] == numbers[1]:
         return warning(
             check,
             f"both in tier {numbers[0]}; measured: {speeds}",
             "the kernel demotes no cold pages between memories of one tier",
             _separate_tier(given.machine, b),
         )
-    if differ and numbers[0] > numbers[1]:
+    if numbers[0] > numbers[1]:
         return warning(
             check,
             f"node {b} is in the faster tier, {numbers[1]} before {numbers[0]}; {speeds}",
@@ -150,19 +151,23 @@ def _tier_pair(
             "slower",
             override("HMAT"),
         )
-    if not differ and numbers[0] != numbers[1]:
-        return warning(
-            check,
-            f"in different tiers ({numbers[0]}, {numbers[1]}); measured: {speeds}",
-            "the kernel demotes pages to memory that is not slower, which costs copies only",
-            f"echo false | sudo tee /{DEMOTION}",
-        )
-    if differ and given.claims.demotion is False:
+    if given.claims.demotion is False:
         return note(
             check,
             f"in different tiers ({numbers[0]}, {numbers[1]}), as measured; demotion is off",
             "cold pages stay in the faster memory until it is full, then go to swap",
             f"echo true | sudo tee /{DEMOTION}",
+        )
+    return ok(check, f"tiers {numbers[0]} and {numbers[1]}; measured: {speeds}")
+
+
+def _equal_memories(check: str, speeds: str, numbers: tuple[int, int]) -> Finding:
+    if numbers[0] != numbers[1]:
+        return warning(
+            check,
+            f"in different tiers ({numbers[0]}, {numbers[1]}); measured: {speeds}",
+            "the kernel demotes pages to memory that is not slower, which costs copies only",
+            f"echo false | sudo tee /{DEMOTION}",
         )
     return ok(check, f"tiers {numbers[0]} and {numbers[1]}; measured: {speeds}")
 

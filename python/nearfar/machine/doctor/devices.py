@@ -79,7 +79,7 @@ def _health(check: str, present: int, what: str, root: Root, command: tuple[str,
             level="unknown",
             found=f"{shown}; {trouble}",
             why=why,
-            mend=f"install {command[0]}, and run `sudo {' '.join(command)}`",
+            fix=f"install {command[0]}, and run `sudo {' '.join(command)}`",
         )
     ill = _ill(devices)
     if ill:

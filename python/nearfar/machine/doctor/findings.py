@@ -13,17 +13,17 @@ def ok(check: str, found: str) -> Finding:
 
 def note(check: str, found: str, why: str = "", fix: str = "") -> Finding:
     """Useful for interpreting figures; not a fault."""
-    return Finding(check=check, level="note", found=found, why=why, mend=fix)
+    return Finding(check=check, level="note", found=found, why=why, fix=fix)
 
 
 def warning(check: str, found: str, why: str, fix: str) -> Finding:
     """Disturbs figures, or hides what they mean."""
-    return Finding(check=check, level="warning", found=found, why=why, mend=fix)
+    return Finding(check=check, level="warning", found=found, why=why, fix=fix)
 
 
 def unknown(check: str, look: Look, why: str, fix: str = "") -> Finding:
     """The file with the information is missing or not readable."""
-    return Finding(check=check, level="unknown", found=look.trouble, why=why, mend=fix)
+    return Finding(check=check, level="unknown", found=look.trouble, why=why, fix=fix)
 
 
 def chosen(text: str) -> str:

@@ -279,8 +279,8 @@ def findings(found: list[Finding]) -> Table:
         if finding.level != "ok":
             if finding.why:
                 text.append(f"\n{finding.why}", style="dim")
-            if finding.mend:
-                text.append(f"\n→ {finding.mend}")
+            if finding.fix:
+                text.append(f"\n→ {finding.fix}")
         style = {"warning": "bold yellow", "ok": "green"}.get(finding.level, "")
         table.add_row(Text(finding.level, style=style), Text(finding.check), text)
     return table

@@ -72,7 +72,7 @@ def predict(work: Work, options: Options) -> Measured[StencilSplit]:
     if parse_far_rows(work.far_rows) is not None:
         raise BadInputError("--split-only requires --far-rows auto", "give --far-rows auto")
     with recorded("bench stencil", work.arguments(options), options) as recording:
-        plan = stencil_plan(recording, work, None, options, beside_alone=True)
+        plan = stencil_plan(recording, work, None, options, with_alone=True)
         check_predictable(plan)
         cache = last_cache(recording, plan.teams.cpus[0])
         _, split = _split(recording, plan, options.effort(BUDGET_S), cache)
@@ -94,7 +94,7 @@ def measure(
         work, source = work.held_by(split), split.far_rows
     with recorded("bench stencil", work.arguments(options), options) as recording:
         compares = split is not None or source is None
-        plan = stencil_plan(recording, work, source, options, beside_alone=compares)
+        plan = stencil_plan(recording, work, source, options, with_alone=compares)
         _check_row(csv, plan, predicts=source is None)
         if source is None:
             check_predictable(plan)

@@ -49,7 +49,7 @@ def _rows(found: list[Finding]) -> list[list[Cell]]:
             Cell(f.check),
             Cell(f.level, tone=_TONE.get(f.level, "")),
             Cell(f.found, f.why),
-            Cell(f.mend),
+            Cell(f.fix),
         ]
         for f in found
     ]

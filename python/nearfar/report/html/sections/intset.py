@@ -72,7 +72,7 @@ def _times(result: IntsetResult, key: str) -> str:
 
 def together(result: IntsetResult) -> list[IntsetResult]:
     """Return all structures of a record."""
-    return [result, *result.beside]
+    return [result, *result.others]
 
 
 def _tables(result: IntsetResult) -> list[Table]:
