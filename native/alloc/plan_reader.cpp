@@ -235,6 +235,9 @@ Status load_plan(Allocator& allocator, const char* path) {
   std::size_t bytes = 0;
   char* text = os::read_file(path, bytes);
   if (text == nullptr) {
+    if (errno == EINVAL)
+      return Error::make(Errc::bad_input, "invalid plan %s: not a regular file", path)
+          .try_next("name a plan file, which each program reads again");
     const Errc code = errno == ENOENT ? Errc::not_found : Errc::no_permission;
     return Error::make(code, "cannot read the plan %s: %s", path, std::strerror(errno))
         .try_next("name a plan file that exists and is readable");
