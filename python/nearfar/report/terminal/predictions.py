@@ -232,5 +232,5 @@ def _value(term: Term) -> str:
     if term.unit == "bytes/s":
         return format_bandwidth(term.value)
     if term.unit == "s":
-        return format_time(term.value)
+        return format_time(round(term.value, 12))  # below a picosecond, a model says nothing
     return f"{term.value:.3f}" if term.unit == "ratio" else f"{term.value:g}"
