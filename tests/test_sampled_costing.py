@@ -31,7 +31,7 @@ def stalls(site: int, bytes_: float, *, seconds: float, speed: float = 0.0) -> S
         stall_ns=seconds * 1e9,
         others_ns=0.0,
         spans=np.full(count, bytes_ / count),
-        speed=speed,
+        streamed_bytes=speed * seconds * 1e9,
         loop=site,
         follows_pointer=not speed,
         is_store=False,
@@ -45,7 +45,7 @@ def data(*groups: Stalls, touched: tuple[int, int] = (0, 0)) -> ProgramSamples:
         np.ones((2, PARTS)),
         Touched(touched, (0, 0), 0),
         groups,
-        {group.loop: group.stall_ns for group in groups if group.speed},
+        {group.loop: group.stall_ns for group in groups if group.streamed_bytes},
         1e9,
         1000,
         500_000.0,
@@ -92,7 +92,7 @@ def test_a_stream_is_bound_by_far_bandwidth_alone() -> None:
 
 def test_a_loop_over_two_arrays_in_turns_has_the_lines_of_one_stream() -> None:
     """Each array takes a half of the loop's time; two parallel instructions take all of it."""
-    half = replace(stalls(0, 4096 * MIB, seconds=0.5, speed=16.0), place_share=0.5)
+    half = stalls(0, 4096 * MIB, seconds=0.5, speed=16.0)
     found = replace(data(half, replace(half, site=1)), loops_ns={0: 1e9})
     assert slowdown(found) == pytest.approx(4.0, rel=0.02)
     assert slowdown(found, sites=(0,)) == pytest.approx(2.5, rel=0.05)

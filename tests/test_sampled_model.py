@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nearfar.model.reuse import locality, miss_fractions, spans_of, spread_of, working_set
-from nearfar.model.streams import speed_of
+from nearfar.model.streams import Stream, stream_of, time_of
 
 MIB = 1 << 20
 PERIOD_NS = 500_000.0
@@ -95,18 +95,40 @@ def test_the_lines_that_hit_fill_the_cache(sites: list[tuple[int, float]], mib: 
     assert held == pytest.approx(min(mib * MIB, sum(sizes)), rel=0.01)
 
 
-def test_a_stream_has_the_speed_of_its_address() -> None:
-    begin = np.uint64(0x7F00_0000_0000)
-    for direction in (1, -1):
-        moved = (direction * np.arange(100) * 4.9 * PERIOD_NS).astype(np.int64)
-        addresses = (begin.astype(np.int64) + moved % (64 * MIB)).astype(np.uint64)
-        assert speed_of(addresses, times(100), one_thread(100), PERIOD_NS) == pytest.approx(4.9)
+def stream(addresses: NDArray[np.uint64], at_ns: NDArray[np.float64] | None = None) -> Stream:
+    count = len(addresses)
+    at_ns = times(count) if at_ns is None else at_ns
+    return stream_of(addresses, at_ns, one_thread(count), PERIOD_NS)
 
 
-def test_random_accesses_and_lone_samples_have_no_speed() -> None:
+def walk(count: int, speed: float, begin: int = 0x7F00_0000_0000) -> NDArray[np.uint64]:
+    moved = (np.arange(count) * speed * PERIOD_NS).astype(np.int64)
+    return (begin + moved % (64 * MIB)).astype(np.uint64)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_stream_passes_what_its_address_moves(direction: int) -> None:
+    """At 4.9 bytes a ns, in rounds through 64 MiB; between rounds the address jumps back."""
+    found = stream(walk(1000, 4.9)[::direction])
+    assert found.bytes == pytest.approx(1000 * 4.9 * PERIOD_NS, rel=0.06)
+    assert (found.ends - found.begins).sum() == pytest.approx(1000 * PERIOD_NS, rel=0.06)
+
+
+def test_random_accesses_and_lone_samples_are_no_stream() -> None:
     addresses = random_addresses(500, 64 * MIB)
-    assert speed_of(addresses, times(500), one_thread(500), PERIOD_NS) == 0
-    assert speed_of(addresses[:2], times(2), one_thread(2), PERIOD_NS) == 0
-    far_apart = times(500) * 1000
-    assert speed_of(random_addresses(500, 1 << 40), times(500), one_thread(500), PERIOD_NS) == 0
-    assert speed_of(addresses, far_apart, one_thread(500), PERIOD_NS) == 0
+    assert stream(addresses).bytes == 0
+    assert stream(addresses[:2]).bytes == 0
+    assert stream(random_addresses(500, 1 << 40)).bytes == 0
+    assert stream(walk(500, 4.9), times(500) * 1000).bytes == 0
+
+
+def test_a_stream_before_a_long_loop_next_to_it_has_its_own_time() -> None:
+    """A loop copies for 50 of 1,000 periods, from two places in the code; later another does."""
+    all_times = times(1000)
+    copies = [
+        stream(walk(13, 4 * 4.0, 0x7F00_0000_0000 + k * MIB), all_times[k:50:4]) for k in (0, 1)
+    ]
+    assert time_of(copies, all_times, one_thread(1000)) == pytest.approx(50, abs=2)
+    later = stream(walk(25, 2 * 4.0), all_times[500:550:2])
+    assert time_of([*copies, later], all_times, one_thread(1000)) == pytest.approx(100, abs=4)
+    assert time_of(copies, all_times, 2 * one_thread(1000)) == 0

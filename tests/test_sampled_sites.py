@@ -13,6 +13,7 @@ from nearfar.place.parts import Touches, part_at, parts_of
 from nearfar.place.regions import Regions, SampledRegion
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
 from nearfar.place.sampled_sizes import PageFaults
+from nearfar.place.samples import read_samples
 
 MIB = 1 << 20
 HEAP, ARENA, REGION = 0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000
@@ -267,3 +268,37 @@ def test_of_a_large_block_only_pages_that_were_touched_count(blocks: int, held_b
     found = held(FixedSampler(data, []), seen, faults=2048)
     (site,) = [site for site in found.sites if site.kind == "heap"]
     assert found.sizes[site.number].max() == pytest.approx(held_bytes)
+
+
+class SamplerOfAProgram(FixedSampler):
+    """Also its samples, and the instructions that they are at: loads of 8 bytes."""
+
+    def __init__(self, data: list[dict[str, Any]], seen: np.ndarray, offsets: list[int]) -> None:
+        super().__init__(data, [])
+        self._seen, self._offsets = seen, offsets
+
+    def samples(self) -> bytes:
+        return self._seen.tobytes()
+
+    def code(self) -> list[dict[str, Any]]:
+        plain = {"file": 1, "access": 0, "bytes": 8, "is_load": True, "is_store": False}
+        others = {"is_string": False, "follows_pointer": False, "is_readable": True}
+        return [{**plain, **others, "offset": offset} for offset in self._offsets]
+
+
+def test_a_stream_next_to_the_code_of_a_long_chase_passes_what_it_passes() -> None:
+    """A hundredth of the time streams through 8 MiB, 32 bytes of code after a random chase."""
+    count, period = 2000, 100_000
+    data = [place("heap", (1, k), begin=at, bytes=64 * MIB) for k, at in ((5, HEAP), (6, ARENA))]
+    seen = samples(
+        (CLOCK, spread(HEAP, 64 * MIB, count - 20), 1),
+        (CLOCK, ARENA + np.arange(20, dtype=np.uint64) * (8 * MIB // 20), 2),
+    )
+    seen["time_ns"] *= period
+    seen["time_ns"][-20:] += np.uint64((count - 20) * period)
+    seen["code"][-20:] = 1
+    sampler = cast("Sampler", SamplerOfAProgram(data, seen, [0x100, 0x120]))
+    found = read_samples(sampler, count * period / 1e9, period, PageFaults(0))
+    (stream,) = [each for each in found.stalls if each.streamed_bytes]
+    assert stream.streamed_bytes == pytest.approx(8 * MIB, rel=0.1)
+    assert found.loops_ns == {stream.loop: pytest.approx(20 * period, rel=0.1)}

@@ -2,14 +2,16 @@
 
 At two samples, an instruction that walks through an array accesses addresses whose distance over
 the time between them is its speed in bytes per nanosecond. Random accesses have no speed: their
-distances have any sign and size. A steady speed gives the number of streamed lines, whatever
-prefetchers did.
+distances have any sign and size. The distances of a steady speed add up to the bytes that are
+streamed, whatever prefetchers did, and the times between them to the time of the loop.
 
 Units: bytes, nanoseconds. Pure functions; thread-safe.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,25 +29,81 @@ _MAX_PERIODS = 200
 _FASTEST = 64.0
 
 
-def speed_of(
+@dataclass(frozen=True)
+class Stream:
+    """Accesses that walk through memory. ``bytes``: that they pass, 0 if they are no stream;
+    ``begins``, ``ends``: the intervals of time in which they do, each of a thread."""
+
+    bytes: float
+    begins: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    threads: NDArray[np.int64]
+
+
+def stream_of(
     addresses: NDArray[np.uint64],
     times_ns: NDArray[np.float64],
     threads: NDArray[np.int64],
     period_ns: float,
-) -> float:
-    """Bytes per nanosecond of a stream, in either direction; 0 if accesses are not one."""
+) -> Stream:
+    """The stream of accesses of one place in the code, by thread and time, in either direction.
+
+    Between two samples the address moves at the stream's speed. Beyond the first and the last
+    sample of an interval the stream goes on, on average for half the time between two samples.
+    """
     import numpy as np
 
     elapsed = np.diff(times_ns)
     near = (elapsed > 0) & (elapsed <= _MAX_PERIODS * period_ns) & (np.diff(threads) == 0)
-    moved = np.diff(addresses.astype(np.int64))
-    speeds = moved[near] / elapsed[near]
-    if len(speeds) < _MIN_DISTANCES:
-        return 0.0
-    speeds *= np.sign(np.median(speeds))
-    forward = speeds[speeds > 0]
-    if not len(forward):
-        return 0.0
-    middle = float(np.median(forward))
-    steady = float(((speeds > middle / 2) & (speeds < middle * 2)).mean())
-    return middle if steady >= STEADY and middle <= _FASTEST else 0.0
+    speeds = np.diff(addresses.astype(np.int64)) / np.where(near, elapsed, 1.0)
+    steady = near & _steady(speeds, near)
+    if not steady.any():
+        nothing = np.zeros(0)
+        return Stream(0.0, nothing, nothing, nothing.astype(np.int64))
+    starts = np.flatnonzero(steady & ~np.append(False, steady[:-1]))
+    stops = np.flatnonzero(steady & ~np.append(steady[1:], False)) + 1
+    margin = float(elapsed[steady].mean()) / 2
+    moved = float((np.abs(speeds) * elapsed)[steady].sum())
+    return Stream(
+        moved * (1 + len(starts) / int(steady.sum())),
+        times_ns[starts] - margin,
+        times_ns[stops] + margin,
+        threads[starts],
+    )
+
+
+def _steady(speeds: NDArray[np.float64], near: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which distances are those of the stream; none if too few are."""
+    import numpy as np
+
+    none = np.zeros(len(speeds), bool)
+    if near.sum() < _MIN_DISTANCES:
+        return none
+    forward = speeds * np.sign(np.median(speeds[near]))
+    ahead = forward[near & (forward > 0)]
+    if not len(ahead):
+        return none
+    middle = float(np.median(ahead))
+    steady = (forward > middle / 2) & (forward < middle * 2)
+    return steady if steady[near].mean() >= STEADY and middle <= _FASTEST else none
+
+
+def time_of(
+    streams: Sequence[Stream], times_ns: NDArray[np.float64], threads: NDArray[np.int64]
+) -> int:
+    """How many of all samples lie in the time of streams, which may run in turns or together.
+    Samples are by thread and time."""
+    import numpy as np
+
+    total = 0
+    for thread in np.unique(np.concatenate([each.threads for each in streams])):
+        begins = np.concatenate([each.begins[each.threads == thread] for each in streams])
+        ends = np.concatenate([each.ends[each.threads == thread] for each in streams])
+        of_thread = times_ns[threads == thread]
+        # One more interval is open after each beginning, one fewer after each end.
+        edges = np.concatenate([begins, ends])
+        order = np.argsort(edges, kind="stable")
+        open_after = np.cumsum(np.repeat([1, -1], len(begins))[order])
+        at = np.searchsorted(edges[order], of_thread, side="right") - 1
+        total += int(((at >= 0) & (open_after[np.maximum(at, 0)] > 0)).sum())
+    return total

@@ -12,8 +12,9 @@ the part of a miss that other instructions hide: none for an access whose addres
 otherwise at most the time to fill the window, and at most as much as the instructions around took.
 In far memory each wait takes c_far instead. Time outside of accesses is the same.
 
-A stream does not wait for latency but for bandwidth: its lines follow from the speed of its address
-(``model.streams``), and the loop takes at least as long as its lines take on their memories.
+A stream does not wait for latency but for bandwidth: its lines follow from the course of its
+addresses (``model.streams``), and the loop takes at least as long as its lines take on their
+memories.
 
 First touches of pages are added as in ``costing``.
 
@@ -159,7 +160,7 @@ class SampledCoster:
         assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
         variance = 0.0
         for each in self._accesses(far, assumed):
-            if each.stalls.site in placement and not each.stalls.speed:
+            if each.stalls.site in placement and not each.stalls.streamed_bytes:
                 added = self._added_ns(each, far, assumed)
                 variance += added**2 / each.stalls.samples
         return _TWO_SIDED_95 * math.sqrt(variance) / (self.cpu_s * 1e9)
@@ -174,7 +175,7 @@ class SampledCoster:
         sites = [_Sum() for _ in self.data.sites]
         for each in accesses:
             added = 0.0
-            if each.stalls.site in placement and not each.stalls.speed:
+            if each.stalls.site in placement and not each.stalls.streamed_bytes:
                 added = self._added_ns(each, far, assumed)
             sites[each.stalls.site].take(each, added)
         for site, added in self._streams_ns(accesses, far, placement):
@@ -252,16 +253,16 @@ class SampledCoster:
                 l2[i] * l3[i],
                 near_tlb[i],
                 far_tlb[i],
-                _lines(each, self.data.loops_ns, l2[i] * l3[i]),
+                _lines(each, l2[i] * l3[i]),
             )
             for i, each in enumerate(stalls)
         ]
 
     def _rates(self, stalls: Stalls, waits: Floats) -> Floats:
         """Accesses of each sample; a stream has as many as lines, waited for or not."""
-        if not stalls.speed:
+        if not stalls.streamed_bytes:
             return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
-        return waits * 0 + _streamed(stalls, self.data.loops_ns) / len(waits)
+        return waits * 0 + stalls.streamed_bytes / LINE_BYTES / len(waits)
 
 
 def _misses(
@@ -293,17 +294,10 @@ def _tlb_misses(spans: list[Floats], rates: list[Floats], memory: Memory) -> lis
     return miss_fractions(spans, rates, TLB_ENTRIES * page, page)
 
 
-def _lines(stalls: Stalls, loops_ns: dict[int, float], from_memory: Floats) -> float:
+def _lines(stalls: Stalls, from_memory: Floats) -> float:
     """Lines that a stream reads from memory."""
-    if not stalls.speed:
-        return 0.0
     missing = float(from_memory.mean()) if len(from_memory) else 0.0
-    return _streamed(stalls, loops_ns) * missing
-
-
-def _streamed(stalls: Stalls, loops_ns: dict[int, float]) -> float:
-    """Lines that a stream passes."""
-    return stalls.speed * loops_ns[stalls.loop] * stalls.place_share / LINE_BYTES
+    return stalls.streamed_bytes / LINE_BYTES * missing
 
 
 def _stream_ns(each: _Accesses, memory: Memory) -> float:

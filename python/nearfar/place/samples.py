@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.model.reuse import spread_of
-from nearfar.model.streams import speed_of
+from nearfar.model.streams import stream_of, time_of
 from nearfar.place.held_data import Resident, held_data
 from nearfar.place.program_data import ProgramData
 from nearfar.place.sample_records import CLOCK, ordered_samples
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Bytes of code around a place that count as the same loop.
+#: Bytes of code around a place that may belong to the same loop.
 _LOOP_BYTES = 128
 
 
@@ -31,9 +32,9 @@ class Stalls:
 
     ``stall_ns``: time of its samples, less that of instructions that do not wait. ``others_ns``:
     time of instructions around it that do not wait. ``spans``: bytes that each sample stands for.
-    ``speed``: of a stream, in bytes per ns, else 0; ``loop``: the loop that it runs in, of whose
-    time it takes ``place_share``: the code may stream through several sites in turns;
-    ``from_memory``: known to have missed all caches, otherwise that is estimated.
+    ``streamed_bytes``: that a stream passes, else 0; ``loop``: the code around it, which may stream
+    through several sites; ``from_memory``: known to have missed all caches, otherwise that is
+    estimated.
     """
 
     site: int
@@ -41,17 +42,16 @@ class Stalls:
     stall_ns: float
     others_ns: float
     spans: Floats
-    speed: float
+    streamed_bytes: float
     loop: int
     follows_pointer: bool
     is_store: bool
     from_memory: bool = False
-    place_share: float = 1.0
 
 
 @dataclass(frozen=True)
 class ProgramSamples(ProgramData):
-    """A sampled run. ``loops_ns``: user CPU time of each loop that streams; ``user_ns``: that of
+    """A sampled run. ``loops_ns``: user CPU time in which each loop streams; ``user_ns``: that of
     the whole run; ``unknown_share``: fraction of the samples at accesses whose data is unknown."""
 
     stalls: tuple[Stalls, ...]
@@ -123,38 +123,41 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     accesses, groups = run.clock[has_data][order], groups[has_data][order]
     ends = np.flatnonzero(np.diff(groups)) + 1
     sites = groups[np.append(0, ends)] & 0xFFFFFFFF
-    located = dict(zip(*np.unique(accesses["code"], return_counts=True), strict=True))
-    made = [
-        _stalls_of(run, part, int(site), around, len(part) / located[part["code"][0]])
-        for part, site in zip(np.split(accesses, ends), sites, strict=True)
-    ]
-    loops_ns = {
-        each.loop: around.loop_samples(each.loop) * run.each_ns for each in made if each.speed
-    }
+    made, streams = [], defaultdict(list)
+    for part, site in zip(np.split(accesses, ends), sites, strict=True):
+        stream = stream_of(*_course(part), run.period_ns)
+        made.append(_stalls_of(run, part, int(site), around, stream.bytes))
+        if stream.bytes:
+            streams[made[-1].loop].append(stream)
+    _, times, threads = _course(run.clock)
+    loops_ns = {loop: time_of(each, times, threads) * run.each_ns for loop, each in streams.items()}
     return made, loops_ns
 
 
-def _stalls_of(
-    run: _Run, part: Samples, site: int, around: _Surroundings, place_share: float
-) -> Stalls:
+def _course(samples: Samples) -> tuple[NDArray[np.uint64], Floats, NDArray[np.int64]]:
+    """Addresses, times and threads."""
     import numpy as np
 
+    times = samples["time_ns"].astype(np.float64)
+    return samples["address"].copy(), times, samples["thread"].astype(np.int64)
+
+
+def _stalls_of(
+    run: _Run, part: Samples, site: int, around: _Surroundings, streamed_bytes: float
+) -> Stalls:
     code = int(part["code"][0])
     place = run.code[code]
-    addresses, times = part["address"].copy(), part["time_ns"].astype(np.float64)
-    threads = part["thread"].astype(np.int64)
     share = around.stalling_share(code)
     return Stalls(
         site=site,
         samples=len(part),
         stall_ns=len(part) * share * run.each_ns,
         others_ns=around.others(code) * len(part) / around.counts[code] * run.each_ns,
-        spans=spread_of(addresses, times, threads).bytes,
-        speed=speed_of(addresses, times, threads, run.period_ns),
+        spans=spread_of(*_course(part)).bytes,
+        streamed_bytes=streamed_bytes,
         loop=around.loop_of(code),
         follows_pointer=place["follows_pointer"],
         is_store=place["is_store"] and not place["is_load"],
-        place_share=float(place_share),
     )
 
 
@@ -207,7 +210,3 @@ class _Surroundings:
     def loop_of(self, code: int) -> int:
         """A number for the code around a place, without gaps."""
         return int(self._loops[self._places[code]])
-
-    def loop_samples(self, loop: int) -> int:
-        """Samples of a loop."""
-        return sum(self.counts[k] for k in self._order if self._loops[self._places[k]] == loop)
