@@ -114,7 +114,7 @@ def test_a_stream_passes_what_its_address_moves(direction: int) -> None:
     assert (found.ends - found.begins).sum() == pytest.approx(1000 * PERIOD_NS, rel=0.06)
 
 
-def test_random_accesses_and_lone_samples_are_no_stream() -> None:
+def test_random_accesses_and_lone_samples_are_not_a_stream() -> None:
     addresses = random_addresses(500, 64 * MIB)
     assert stream(addresses).bytes == 0
     assert stream(addresses[:2]).bytes == 0

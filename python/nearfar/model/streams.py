@@ -31,7 +31,7 @@ _FASTEST = 64.0
 
 @dataclass(frozen=True)
 class Stream:
-    """Accesses that walk through memory. ``bytes``: that they pass, 0 if they are no stream;
+    """Accesses that walk through memory. ``bytes``: that they pass, 0 if they are not a stream;
     ``begins``, ``ends``: the intervals of time in which they do, each of a thread."""
 
     bytes: float
