@@ -1,7 +1,7 @@
 // Accesses a second of the cache layer on one core. Build and run: see benchmarks/cache_speed.sh.
 //
 // Each figure is the median of nine runs, with the fastest and the slowest. A checksum of hits is
-// printed so that nothing is optimised away, and so that a hit rate can be read off.
+// printed so that nothing is optimized away, and so that a hit rate can be read off.
 #include <algorithm>
 #include <array>
 #include <chrono>

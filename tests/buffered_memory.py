@@ -16,7 +16,7 @@ MIB = 1 << 20
 #: A region is played with at most so many lines: sizes are scaled, hit rates are not.
 MAX_LINES = 4096
 ACCESSES = 1500
-#: Neighbouring buffers differ by at least this factor, and neighbouring plateaus by a ratio of ...
+#: Neighboring buffers differ by at least this factor, and neighboring plateaus by a ratio of ...
 MIN_GAP = 8.0
 MIN_RATIO, MAX_RATIO = 1.3, 6.0
 #: Loads over a region that fits the first buffer, in a unit that does not matter.

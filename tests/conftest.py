@@ -95,7 +95,7 @@ _CHANGES_OUTPUT = {
 
 
 def without_output_settings() -> dict[str, str]:
-    """The environment of the tests, less what would change widths and colours."""
+    """The environment of the tests, less what would change widths and colors."""
     return {k: v for k, v in os.environ.items() if k not in _CHANGES_OUTPUT}
 
 
@@ -105,7 +105,7 @@ def run_nearfar(tmp_path: Path) -> RunNearfar:
 
     ``prepare`` replaces measurements by fixed ones in the process of the run (fixed_inputs.py).
 
-    The environment is that of the tests, without what would change widths and colours.
+    The environment is that of the tests, without what would change widths and colors.
     """
 
     def run(

@@ -193,7 +193,7 @@ def _help_on_a_terminal(env: dict[str, str]) -> bytes:
     return shown
 
 
-def test_colour_on_a_terminal_unless_no_color() -> None:
+def test_color_on_a_terminal_unless_no_color() -> None:
     foreground = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]")
     assert foreground.search(_help_on_a_terminal({}))
     assert not foreground.search(_help_on_a_terminal({"NO_COLOR": "1"}))

@@ -92,7 +92,7 @@ def test_letters_of_a_record_stay_letters_in_a_picture() -> None:
     assert hostile in [element.text for element in ElementTree.fromstring(picture).iter()]
 
 
-def test_names_never_clash_and_colours_follow_the_page() -> None:
+def test_names_never_clash_and_colors_follow_the_page() -> None:
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg"><clipPath id="a"/>'
         '<path clip-path="url(#a)" role="graphics-symbol" stroke="#1f6aa5"/></svg>'

@@ -62,7 +62,7 @@ def test_no_side_gains_from_contention(
 
 
 def pipeline_alone(read: float, transfer: float = 20 * GIGA) -> pipeline_here.Alone:
-    """A near side that takes 1 s to generate and 0.5 to analyse, and scales well."""
+    """A near side that takes 1 s to generate and 0.5 to analyze, and scales well."""
     return pipeline_here.Alone(
         Curve("generate", {1: 1.0, 2: 0.5}),
         Curve("analyse", {1: 0.5, 2: 0.25}),

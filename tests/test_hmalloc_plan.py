@@ -119,7 +119,7 @@ def test_first_rule_decides(program: Path, tmp_path: Path) -> None:
         (HEAD + "rule far site=name:a+0x1<\n", "invalid condition 'site=name:a+0x1<'"),
         (HEAD + "rule far size=1.. size=..9\n", "duplicate condition 'size=..9'"),
         (HEAD + "rule far budget=much\n", "invalid condition 'budget=much'"),
-        (HEAD + "rule far colour=red\n", "or ratio=, not 'colour=red'"),
+        (HEAD + "rule far color=red\n", "or ratio=, not 'color=red'"),
         (
             HEAD + "rule far range=0..9\n",
             "at= and range= require map= or globals=, not 'range=0..9'",

@@ -1,4 +1,4 @@
-"""HM_TIER_VAR: global variables in a tier, their neighbours left where they are."""
+"""HM_TIER_VAR: global variables in a tier, their neighbors left where they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from hmalloc_build import clean_environment, compile_c
 
-NEIGHBOURS = {"before": "private program", "after": "private program"}
+NEIGHBORS = {"before": "private program", "after": "private program"}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def _run(program: Path, far: str | None) -> tuple[dict[str, str], str]:
 def test_in_a_file(program: Path, tmp_path: Path, tail: str) -> None:
     found, errors = _run(program, f"file:{tmp_path},capacity=16MiB{tail}")
     assert found["filled"] == found["table"] == "shared unnamed-file"
-    assert {name: found[name] for name in NEIGHBOURS} == NEIGHBOURS
+    assert {name: found[name] for name in NEIGHBORS} == NEIGHBORS
     assert found["values"] == "7 kept 11 13"
     assert found["child"] == "0, then 8"
     assert errors == ""
@@ -39,7 +39,7 @@ def test_in_a_file(program: Path, tmp_path: Path, tail: str) -> None:
 def test_on_a_node(program: Path) -> None:
     found, _ = _run(program, "numa:0")
     assert found["filled"] == found["table"] == "private memory"
-    assert {name: found[name] for name in NEIGHBOURS} == NEIGHBOURS
+    assert {name: found[name] for name in NEIGHBORS} == NEIGHBORS
     assert found["values"] == "7 kept 11 13"
     assert found["absent"] == "0"
     assert found["child"] == "0, then 8"

@@ -1,4 +1,4 @@
-"""The verdict "too noisy", from made-up accounts: no neighbour has to be loud for it."""
+"""The verdict "too noisy", from made-up accounts: no neighbor has to be loud for it."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_a_quiet_machine(machine: FakeMachine) -> None:
     assert verdict.worst_spread == 0.1
 
 
-def test_a_busy_neighbour(machine: FakeMachine) -> None:
+def test_a_busy_neighbor(machine: FakeMachine) -> None:
     watch = noise.Watch("stream")
     measure(machine, foreign=1.0)
     assert watch.verdict().reasons == ["stream – other processes used 1.00 of 2 CPUs"]
 
 
-def test_an_observed_process_is_no_neighbour(machine: FakeMachine) -> None:
+def test_an_observed_process_is_no_neighbor(machine: FakeMachine) -> None:
     watch = noise.Watch("the program")
     measure(machine, foreign=1.0)
     watch.observed(10.0)
@@ -92,7 +92,7 @@ def test_an_observed_process_is_no_neighbour(machine: FakeMachine) -> None:
 
 
 @pytest.mark.parametrize(("cpus", "most"), [(1, 0.25), (8, 0.25), (128, 2.56)])
-def test_daemons_of_a_large_machine_are_no_neighbours(
+def test_daemons_of_a_large_machine_are_no_neighbors(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, cpus: int, most: float
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cpus)

@@ -116,6 +116,6 @@ def test_only_the_script_is_on_stdout(
 def test_weights_are_close_to_the_ratio_of_bandwidths(near: float, far: float) -> None:
     ours = weights(near, far)
     assert min(ours) >= 1
-    # 1:5 and 1:6 are neighbours, 1/11 from the ratio in their middle
+    # 1:5 and 1:6 are neighbors, 1/11 from the ratio in their middle
     assert ours[0] / ours[1] == pytest.approx(min(max(near / far, 1 / 255), 255), rel=0.1)
     assert weights(far, near) == ours[::-1]

@@ -255,7 +255,7 @@ def test_whole_numbers_and_dates_by_hand(tmp_path: Path, date: str) -> None:
         ("read_latency_ns", "latency_by_cpu_ns", "a key with _by_ belongs to points"),
         ("read_latency_ns", "price_per_gib", "a price has a unit such as EUR/GiB"),
         ('x = ["threads"]\n', "", "line 19: figures.read_bandwidth_by_threads_bytes_per_s: points"),
-        ('["threads"]', '["colour"]', "the coordinate colour does not end in a unit"),
+        ('["threads"]', '["color"]', "the coordinate color does not end in a unit"),
         ("[1, 1e9]", "[1e9]", "every point needs 1 coordinates and a value"),
         ("[1, 1e9]", "[2, 1e9]", "two points have the same coordinates"),
         ("[1, 1e9]", "[1, 2e9]", "a point is outside its range"),

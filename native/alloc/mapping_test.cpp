@@ -115,8 +115,8 @@ TEST_CASE("conditions that make no sense are refused with the words") {
         "map= and globals= can have size=, at= and range=, but not 'budget=1GiB'");
   CHECK(error_of("site=name:a+0x1 map=anonymous") ==
         "map= and globals= can have size=, at= and range=, but not 'site=name:a+0x1'");
-  CHECK(error_of("map=anonymous colour=red") ==
-        "expected size=, at= or range= with map= or globals=, not 'colour=red'");
+  CHECK(error_of("map=anonymous color=red") ==
+        "expected size=, at= or range= with map= or globals=, not 'color=red'");
 }
 
 TEST_CASE("the first rule that names a byte decides") {

@@ -3,7 +3,7 @@
 // Keys      as pmembench draws them: glibc's rand_r from the seed, two draws a key, the low half
 //           first. Look-ups and removals go through all keys in a random order, each once.
 // Passes    whole      one span from the first operation to the last, nothing else in the loop
-//           each       every operation timed by itself (time stamp counter, serialised), and the
+//           each       every operation timed by itself (time stamp counter, serialized), and the
 //                      worst by the processor time of its thread
 //           dependent  gets only: the next key is known only once the last value is there
 //           batched    gets of our map only: get_many() of map_batch keys

@@ -149,7 +149,7 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
       run.findings[i].change = *std::max_element(meeting.changes.begin(), meeting.changes.end());
     add_lap(seen.generate_ns, lap, seen.near_laps, Stage::generate);
     if (alone) {
-      kernels::analyse_chunks(vector(i + 1), elements_, own.first_chunk, own.end_chunk,
+      kernels::analyze_chunks(vector(i + 1), elements_, own.first_chunk, own.end_chunk,
                               meeting.parts.data(), unpaced);
       meeting.near_side.wait();
       if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);
@@ -187,7 +187,7 @@ void PipelineBench::far_side(std::size_t index, std::size_t iterations, Pipeline
     meeting.far_side.wait();
     if (leads) meeting.copied.release();
     add_lap(seen.transfer_ns, lap, seen.far_laps, Stage::transfer);
-    kernels::analyse_chunks(doubles(far_), elements_, own.first_chunk, own.end_chunk,
+    kernels::analyze_chunks(doubles(far_), elements_, own.first_chunk, own.end_chunk,
                             meeting.parts.data(), analysis);
     meeting.far_side.wait();
     if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);

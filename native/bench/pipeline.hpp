@@ -1,5 +1,5 @@
 // Near threads generate vectors while far threads copy the last finished one to far memory and
-// analyse it there, after the independence benchmark of the Oslo thesis.
+// analyze it there, after the independence benchmark of the Oslo thesis.
 //
 // Two hand-overs, each a binary semaphore that one side releases and the other acquires: the
 // generator may not swap its vectors before the copy of the last one is done, and the far side may
@@ -75,7 +75,7 @@ public:
                                       const tier::Spec& far, std::span<const int> near_cpus,
                                       std::span<const int> far_cpus, std::uint64_t seed);
 
-  /// Generates `iterations` > 0 vectors from the first one on, and analyses each: on the far side
+  /// Generates `iterations` > 0 vectors from the first one on, and analyzes each: on the far side
   /// at the same time, or by the near threads afterwards without far threads.
   Result<PipelineRun> run(std::size_t iterations);
 

@@ -1,8 +1,8 @@
 // A stencil shared by two memories, after the cooperation benchmark of the Oslo thesis.
 //
 // An array of rows x columns doubles, each inner element of the next sweep the mean of its eight
-// neighbours, the border fixed; or a stack of planes, each element the mean of itself and its six
-// neighbours: a plane is then a row here, and its elements columns. The first rows lie near, the
+// neighbors, the border fixed; or a stack of planes, each element the mean of itself and its six
+// neighbors: a plane is then a row here, and its elements columns. The first rows lie near, the
 // last `far_rows` far; near threads work on near rows, far threads on far rows, and all meet after
 // each sweep, where the arrays change places.
 //
@@ -58,7 +58,7 @@ public:
 
   /// Maps both arrays of each side. Errors: bad_input (far rows beyond the array, rows without
   /// threads, a plane that does not consist of whole rows, a CPU that cannot be used), those of
-  /// tier::map. A paced tier is charged with what a sweep must move: neighbours come from caches.
+  /// tier::map. A paced tier is charged with what a sweep must move: neighbors come from caches.
   static Result<StencilBench> create(const StencilShape& shape, const tier::Spec& near,
                                      const tier::Spec& far, std::span<const int> near_cpus,
                                      std::span<const int> far_cpus, std::uint64_t seed);

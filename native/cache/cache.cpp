@@ -32,7 +32,7 @@ Result<Cache> Cache::create(const Geometry& geometry, std::uint64_t seed) {
                        geometry.line_bytes)
         .try_next("name the line size that the processor states, mostly 64");
   if (geometry.ways == 0 || geometry.ways > max_ways)
-    return Error::make(Errc::bad_input, "a cache of %u ways is not modelled", geometry.ways)
+    return Error::make(Errc::bad_input, "a cache of %u ways is not modeled", geometry.ways)
         .try_next("give 1 to %u ways", max_ways);
   const std::uint64_t set_bytes = std::uint64_t{geometry.line_bytes} * geometry.ways;
   const std::uint64_t sets = geometry.size_bytes / set_bytes;

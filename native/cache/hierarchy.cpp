@@ -20,7 +20,7 @@ Result<Hierarchy> Hierarchy::create(const std::vector<Geometry>& levels,
   std::vector<Cache> caches;
   for (const Geometry& geometry : all) {
     if (geometry.line_bytes != all[0].line_bytes)
-      return Error::make(Errc::bad_input, "levels with lines of %u and %u bytes are not modelled",
+      return Error::make(Errc::bad_input, "levels with lines of %u and %u bytes are not modeled",
                          all[0].line_bytes, geometry.line_bytes)
           .try_next("give all levels the same line");
     Result<Cache> cache = Cache::create(geometry, seed + caches.size());

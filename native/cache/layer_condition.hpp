@@ -1,6 +1,6 @@
 // The layer condition of a stencil: how much more than the least its sweeps move.
 //
-// Kernel         stencil8: out[i][j] is the mean of the eight neighbours of in[i][j], row by row.
+// Kernel         stencil8: out[i][j] is the mean of the eight neighbors of in[i][j], row by row.
 // Traffic        least: an element of `in` is read once, its line of `out` is read for ownership
 //                and written back: three element sizes. If a row has left the cache before the row
 //                two below wants it, `in` is read up to three times: five element sizes.

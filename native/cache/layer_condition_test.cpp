@@ -41,7 +41,7 @@ TEST_CASE("LRU breaks at once, random little by little") {
   CHECK(narrow < 1.6);
 }
 
-TEST_CASE("no stencil without a neighbour on each side") {
+TEST_CASE("no stencil without a neighbor on each side") {
   CHECK(cache::layer_condition_factor(2, 8, {1 << 20, 16}, 1).error().code == Errc::bad_input);
   CHECK(cache::layer_condition_factor(100, 0, {1 << 20, 16}, 1).error().code == Errc::bad_input);
   CHECK(cache::layer_condition_factor(100, 8, {10, 16}, 1).error().code == Errc::bad_input);

@@ -185,7 +185,7 @@ private:
     return seen;
   }
 
-  /// Links an entry in as the first of a circular list, its neighbours rewritten and flushed.
+  /// Links an entry in as the first of a circular list, its neighbors rewritten and flushed.
   void link(std::uint32_t entry, std::uint64_t bucket) {
     Entry& linked = entries_[entry];
     const std::uint32_t first = heads_[bucket];

@@ -6,7 +6,7 @@
 //                doubling when a chain exceeds 10 entries, or 5 at more than 2 a bucket, and
 //                halving when a removal leaves fewer entries than buckets; a bucket head of 80
 //                bytes after 24 bytes of headers; two allocations an entry, value then entry, in
-//                order of insertion, in units of 128 bytes after a header of 16; list neighbours
+//                order of insertion, in units of 128 bytes after a header of 16; list neighbors
 //                rewritten and flushed; keys then visited in a random order without repetition.
 // Also           the benchmark's own streams in the same cache: its keys, its shuffle, its results.
 // Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is

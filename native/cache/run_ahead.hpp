@@ -1,7 +1,7 @@
 // A prefetcher that runs ahead of streams: for times of loads, where StreamPrefetcher is for
 // counts.
 //
-// Rule           two misses of neighbouring lines in a page, one after the other, are a stream: the
+// Rule           two misses of neighboring lines in a page, one after the other, are a stream: the
 //                next lines in its direction are brought in, across pages. The line just beyond
 //                them is expected: it comes in unasked as well, and the stream goes on with twice
 //                as many, up to `most`. A page has one place in a table of `streams` pages.

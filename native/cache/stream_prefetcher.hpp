@@ -1,7 +1,7 @@
 // The prefetcher that processors have at their second level: runs along streams.
 //
 // Model          up to `streams` pages are followed, the least recently used goes; two accesses in
-//                a row to neighbouring lines, in one direction, make a stream; from then on each
+//                a row to neighboring lines, in one direction, make a stream; from then on each
 //                access that goes on asks for the lines up to `depth` ahead of it, within the page.
 // Source         Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetch to
 //                L2 and Last Level Cache" (streamer: 32 streams, one a page, either direction);
@@ -32,7 +32,7 @@ private:
     std::uint64_t last = 0;  ///< line
     std::uint64_t ahead = 0; ///< line up to which was asked, in the direction
     std::int64_t direction = 0;
-    unsigned char newer = 0; ///< neighbours in the order of use
+    unsigned char newer = 0; ///< neighbors in the order of use
     unsigned char older = 0;
   };
 

@@ -104,10 +104,10 @@ void check_machine(const Page& page, Findings& findings) {
     findings.damage(part, header_at::reserved, "reserved bytes of the machine are not zero");
 }
 
-void check_neighbours(const Page& page, const Header& h, Findings& findings) {
+void check_neighbors(const Page& page, const Header& h, Findings& findings) {
   static constexpr const char* names[] = {"previous part", "next part", "previous replica",
                                           "next replica"};
-  Offset at = header_at::neighbours;
+  Offset at = header_at::neighbors;
   for (const char* name : names) {
     if (uuid_at(page, at) != h.uuid)
       findings.damage(part, at,
@@ -175,7 +175,7 @@ Header read_header(const PoolView& view, Findings& findings) {
   check_features(h, findings);
   check_checksum(page, h, findings);
   check_machine(page, findings);
-  check_neighbours(page, h, findings);
+  check_neighbors(page, h, findings);
   read_shutdown(page, h, findings);
   return h;
 }

@@ -49,7 +49,7 @@ TEST_CASE("each damaged field is named by its offset") {
   CHECK(refused_at(major, 5, major));
   CHECK(refused_at(checksum, 1, checksum, false));
   CHECK(refused_at(incompat, 8 | feature_checksum_2k, incompat));
-  CHECK(refused_at(neighbours, 1, neighbours));
+  CHECK(refused_at(neighbors, 1, neighbors));
   CHECK(refused_at(alignment, 1, alignment));
   CHECK(refused_at(descriptor_at::checksum, 1, descriptor_at::checksum, false));
   CHECK(

@@ -131,7 +131,7 @@ TEST_CASE("kernels are found by name, and count bytes as STREAM does") {
   CHECK(kernels::find_array_kernel("nothing") == nullptr);
 }
 
-TEST_CASE("no kernel is optimised away: eight times the elements take far longer" *
+TEST_CASE("no kernel is optimized away: eight times the elements take far longer" *
           test::needs_idle_machine) {
   constexpr std::size_t few = 4096;
   const Arrays small(few);

@@ -78,7 +78,7 @@ TEST_CASE("a chase of k steps stands k ranks further") {
   CHECK(kernels::chase(region.first, 15) == region.first);
 }
 
-TEST_CASE("the loads are not optimised away: eight times the steps take far longer" *
+TEST_CASE("the loads are not optimized away: eight times the steps take far longer" *
           test::needs_idle_machine) {
   const Region region(512, 64, 7);
   const auto walk = [&](std::size_t steps) {

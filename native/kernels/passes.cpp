@@ -28,7 +28,7 @@ double fold(const double* x, std::size_t count, double start, const Each& each, 
 struct Chunk {
   const double* x;
   std::size_t count;
-  std::size_t steps; ///< neighbours to the right, that of the last element in the next chunk
+  std::size_t steps; ///< neighbors to the right, that of the last element in the next chunk
 };
 
 Chunk chunk_at(const double* x, std::size_t elements, std::size_t index) {
@@ -46,7 +46,7 @@ constexpr auto higher = [](double a, double b) { return a < b ? b : a; };
 
 } // namespace
 
-void analyse_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
+void analyze_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
                     Analysis* chunks, Pacer& pacer) {
   const auto pass = [&](double Analysis::*result, const auto& look) {
     for (std::size_t i = first; i < end; ++i) {

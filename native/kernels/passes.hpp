@@ -19,14 +19,14 @@ struct Analysis {
   double squares = 0;
   double smallest = 0;
   double largest = 0;
-  double step = 0; ///< largest difference of neighbours
+  double step = 0; ///< largest difference of neighbors
 
   bool operator==(const Analysis&) const = default;
 };
 
 /// All five passes over chunks [first, end) of a vector; chunks[i] gets what chunk i holds. The
 /// last chunk may be short. `pacer` is charged with every chunk of every pass.
-void analyse_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
+void analyze_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
                     Analysis* chunks, Pacer& pacer);
 
 /// What the chunks hold together, in their order; there is at least one.

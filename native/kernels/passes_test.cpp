@@ -25,8 +25,8 @@ TEST_CASE("five passes see every element, for any assignment of chunks to thread
     for (std::size_t cut = 0; cut <= count; ++cut) {
       std::vector<kernels::Analysis> chunks(count);
       kernels::Pacer unpaced(nullptr);
-      kernels::analyse_chunks(x.data(), elements, cut, count, chunks.data(), unpaced);
-      kernels::analyse_chunks(x.data(), elements, 0, cut, chunks.data(), unpaced);
+      kernels::analyze_chunks(x.data(), elements, cut, count, chunks.data(), unpaced);
+      kernels::analyze_chunks(x.data(), elements, 0, cut, chunks.data(), unpaced);
       CHECK(kernels::combine(chunks) == expected);
     }
   }

@@ -1,4 +1,4 @@
-// The stencils: rows of the eight-neighbour one, planes of the seven-point one in three dimensions.
+// The stencils: rows of the eight-neighbor one, planes of the seven-point one in three dimensions.
 //
 // The order of additions is defined once, by the two mean functions. Every loop adds in that order,
 // whatever its instruction set, so all builds and versions leave the same bits. Ordinary stores, as
@@ -9,17 +9,17 @@
 
 namespace nearfar::kernels {
 
-/// Bytes a sweep moves for each element where neighbours come from caches: one load, one store.
+/// Bytes a sweep moves for each element where neighbors come from caches: one load, one store.
 inline constexpr unsigned stencil_bytes = 16;
 
-/// The mean of the eight neighbours of middle[i], by sums of columns that neighbours share.
+/// The mean of the eight neighbors of middle[i], by sums of columns that neighbors share.
 inline double mean_of_eight(const double* above, const double* middle, const double* below,
                             std::size_t i) {
   const auto column = [&](std::size_t k) { return (above[k] + below[k]) + middle[k]; };
   return ((column(i - 1) + column(i + 1)) + (above[i] + below[i])) * 0.125;
 }
 
-/// The mean of middle[i] and its six neighbours: `width` elements make a row of a plane.
+/// The mean of middle[i] and its six neighbors: `width` elements make a row of a plane.
 inline double mean_of_seven(const double* above, const double* middle, const double* below,
                             std::size_t i, std::size_t width) {
   return (((above[i] + below[i]) + (middle[i - width] + middle[i + width])) +
@@ -27,12 +27,12 @@ inline double mean_of_seven(const double* above, const double* middle, const dou
          (1.0 / 7.0);
 }
 
-/// out[i] = mean of the eight neighbours of middle[i], for 0 < i < columns - 1; the two ends are
+/// out[i] = mean of the eight neighbors of middle[i], for 0 < i < columns - 1; the two ends are
 /// border and are copied. `columns` > 0; `out` overlaps nothing.
 void stencil_row(const double* above, const double* middle, const double* below, double* out,
                  std::size_t columns);
 
-/// The same for two neighbouring rows, in[1] and in[2], at once: each row is loaded into registers
+/// The same for two neighboring rows, in[1] and in[2], at once: each row is loaded into registers
 /// half as often. in[0] lies above, in[3] below.
 void stencil_two_rows(const double* const (&in)[4], double* const (&out)[2], std::size_t columns);
 

@@ -54,7 +54,7 @@ TEST_CASE("one row, two rows at once and the plain mean give the same bits at an
   }
 }
 
-TEST_CASE("a plane of seven points: the mean of each element and its six neighbours") {
+TEST_CASE("a plane of seven points: the mean of each element and its six neighbors") {
   constexpr std::size_t width = 5, elements = 4 * width;
   std::vector<double> above(elements, 0), middle(elements, 0), below(elements, 0);
   const std::size_t at = width + 2;

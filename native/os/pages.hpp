@@ -17,7 +17,7 @@ enum class PageSize : unsigned char { system, small_4k, transparent_huge, huge_2
 const char* page_size_name(PageSize pages);
 
 /// A mapped range that unmaps itself. Between two inaccessible guard pages, so that the kernel
-/// never merges it with a neighbour and /proc/self/smaps speaks of it alone.
+/// never merges it with a neighbor and /proc/self/smaps speaks of it alone.
 class MappedRange {
 public:
   MappedRange() = default;

@@ -33,7 +33,7 @@ std::size_t kernel_area(const os::MappedRange& range) {
 
 } // namespace
 
-TEST_CASE("neighbouring ranges are never merged by the kernel") {
+TEST_CASE("neighboring ranges are never merged by the kernel") {
   std::vector<os::MappedRange> ranges;
   for (int i = 0; i < 8; ++i) {
     Result<os::MappedRange> range = os::map_range(16 * 4096, PageSize::system, -1, false);

@@ -24,7 +24,7 @@ inline constexpr Offset incompat = 16;
 inline constexpr Offset ro_compat = 20;
 inline constexpr Offset set_uuid = 24;
 inline constexpr Offset uuid = 40;
-inline constexpr Offset neighbours =
+inline constexpr Offset neighbors =
     56; ///< UUIDs: previous and next part, previous and next replica
 inline constexpr Offset created = 120;
 inline constexpr Offset alignment = 128;

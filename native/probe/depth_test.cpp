@@ -26,7 +26,7 @@ TEST_CASE("more chains make a load cheaper beyond the caches") {
   REQUIRE(bool(latency->prepare(64 * mib, 64, 1, 100'000)));
   double one = std::numeric_limits<double>::max();
   double eight = std::numeric_limits<double>::max();
-  for (int i = 0; i < 5; ++i) { // the best of five: neighbours may disturb some
+  for (int i = 0; i < 5; ++i) { // the best of five: neighbors may disturb some
     auto a = latency->sample_chains(1, 2'000'000);
     auto b = latency->sample_chains(8, 2'000'000);
     REQUIRE(bool(a));

@@ -14,7 +14,7 @@ enum class AddressField : unsigned char { row, rank, bank, column, group, channe
 /// From the highest bits to the lowest. The row is first: it has all bits that remain.
 using AddressMapping = std::array<AddressField, 6>;
 
-/// Neighbours alternate between channels and groups, and a stream stays in its rows.
+/// Neighbors alternate between channels and groups, and a stream stays in its rows.
 inline constexpr AddressMapping default_mapping{AddressField::row,   AddressField::rank,
                                                 AddressField::bank,  AddressField::column,
                                                 AddressField::group, AddressField::channel};

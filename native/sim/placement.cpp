@@ -26,7 +26,7 @@ Result<Placer> Placer::create(const Plan& plan, bool physical) {
   if (moves && plan.near_bytes >> page_shift == 0)
     return bad_plan("near memory holds no page", "say how much near memory there is");
   if (moves && plan.near_bytes > std::uint64_t{1} << 44)
-    return bad_plan("near memory of more than 16 TiB is not modelled", "give less");
+    return bad_plan("near memory of more than 16 TiB is not modeled", "give less");
   Placer placer(plan, physical);
   if (plan.rule == Rule::memory_mode)
     placer.cached_.assign(plan.near_bytes >> line_shift, PageTable::absent);

@@ -40,7 +40,7 @@ Status check_threads(const Setup& setup) {
 
 Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
   if (setup.core.window == 0 || setup.core.window > max_window)
-    return Error::make(Errc::bad_input, "a window of %u accesses in flight is not modelled",
+    return Error::make(Errc::bad_input, "a window of %u accesses in flight is not modeled",
                        setup.core.window)
         .try_next("give 1 to %u", max_window);
   if (Status checked = check_threads(setup); !checked) return checked.error();

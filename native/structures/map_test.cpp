@@ -24,7 +24,7 @@ template <class T>
 T made(std::uint64_t number);
 template <>
 std::uint64_t made(std::uint64_t number) {
-  return number; // 0 and its neighbours are keys as good as any
+  return number; // 0 and its neighbors are keys as good as any
 }
 template <>
 Wide made(std::uint64_t number) {

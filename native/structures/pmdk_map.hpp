@@ -1,7 +1,7 @@
 // map_atomic, map_tx and map_rp as their callers see them: one interface and one lock around the
 // three after PMDK's example hash maps, to compare with and to predict.
 //
-// Source         the three maps in PMDK's examples (1.12), whose behaviour is followed and whose
+// Source         the three maps in PMDK's examples (1.12), whose behavior is followed and whose
 //                code is not: 64-bit keys to object handles. Each core's header documents its
 //                invariants, its order of durability and how it grows.
 // Durability     every call is atomic, and durable when it returns; inside a transaction of the

@@ -72,7 +72,7 @@ void AddressIndex::erase(std::uint64_t address) {
   if (!holds_anything(*leaf)) forget(page);
 }
 
-/// A leaf that holds nothing any more stays, and is not seen by those who look for neighbours.
+/// A leaf that holds nothing any more stays, and is not seen by those who look for neighbors.
 void AddressIndex::forget(std::uint64_t page) {
   Path path;
   for (unsigned level = descend(page, path) + 1; level-- > 0;) {

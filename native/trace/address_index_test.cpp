@@ -43,7 +43,7 @@ TEST_CASE("an empty index knows nothing") {
     both.check(address);
 }
 
-TEST_CASE("neighbours are found near and far, at both ends too") {
+TEST_CASE("neighbors are found near and far, at both ends too") {
   Both both;
   std::uint32_t number = 0;
   for (const std::uint64_t address :

@@ -100,7 +100,7 @@ def findings() -> list[Finding]:
             check="virtual machine",
             level="warning",
             found="kvm",
-            why="neighbours take processor time and caches are reported that are not there",
+            why="neighbors take processor time and caches are reported that are not there",
             fix="measure on bare metal, or read the noise verdict",
         ),
         Finding(

@@ -1,7 +1,7 @@
 """Physical limits of CPUs: a figure beyond them is a measurement error.
 
 The limits are those of the fastest x86-64 cores with a margin: two 64-byte loads a cycle and a
-first-level cache of four cycles (Intel and AMD optimisation manuals, 2024), at 8 GHz.
+first-level cache of four cycles (Intel and AMD optimization manuals, 2024), at 8 GHz.
 """
 
 from __future__ import annotations

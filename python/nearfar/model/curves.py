@@ -1,7 +1,7 @@
 """A measured quantity by number of threads, and its roughness.
 
 Equation: straight lines in ln y over ln t between the points. Roughness: twice the root mean square
-of what each inner point lies off the line between its neighbours; too much where a curve bends.
+of what each inner point lies off the line between its neighbors; too much where a curve bends.
 Source: none needed. Limits: nothing outside of the measured thread counts.
 """
 

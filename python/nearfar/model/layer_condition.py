@@ -1,6 +1,6 @@
 """Additional memory traffic of a stencil whose rows do not stay in the cache.
 
-Equation: φ = (lines fetched and written back) / (the least), of the eight-neighbour sweep replayed
+Equation: φ = (lines fetched and written back) / (the least), of the eight-neighbor sweep replayed
 through a thread's share of cache, L2 + L3 / threads: 1 to 5/3. 1 is the traffic of a copy, which
 also reads, owns and writes back.
 Value: midway between LRU replacement, under which rows are kept or evicted as a whole, and random

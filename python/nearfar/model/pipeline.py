@@ -197,7 +197,7 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
     alone = inputs.analyse.at(row.far_threads)
     if row.analyse_s < alone:
         raise BadInputError(
-            f"the calibration row analyses in {row.analyse_s:g} s in far memory, less than the "
+            f"the calibration row analyzes in {row.analyse_s:g} s in far memory, less than the "
             f"{alone:g} s that {row.far_threads} threads need in near memory",
             "give near-only times and a row of the same elements and iterations",
         )

@@ -168,7 +168,7 @@ class AdviceResult(FarAdvice, Answer):
     )
     near_page_bytes: Count | None = Field(None, description="of its pages")
     last_cache_bytes: Count | None = Field(
-        None, description="of the cache before memory, modelled; 0: none"
+        None, description="of the cache before memory, modeled; 0: none"
     )
     host_epochs: Count | None = Field(None, description="repeats behind the host, if measured here")
     provisional: bool = Field(

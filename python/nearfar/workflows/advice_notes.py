@@ -35,7 +35,7 @@ _ALWAYS = (
 def emulated_limits() -> list[str]:
     """Return what every answer from a trace assumes."""
     return [
-        "misses are those of modelled caches under an emulator, without the kernel's own accesses",
+        "misses are those of modeled caches under an emulator, without the kernel's own accesses",
         *_ALWAYS,
     ]
 

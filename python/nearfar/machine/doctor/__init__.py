@@ -6,12 +6,12 @@ are read. It only reads, does not raise for missing files, and returns one findi
 
 from __future__ import annotations
 
-from nearfar.machine.doctor import devices, limits, memory, neighbours, persistent, processor
+from nearfar.machine.doctor import devices, limits, memory, neighbors, persistent, processor
 from nearfar.machine.model import Machine
 from nearfar.machine.root import Root
 from nearfar.records.run import Finding
 
-_GROUPS = (processor, memory, limits, neighbours, devices, persistent)
+_GROUPS = (processor, memory, limits, neighbors, devices, persistent)
 _HERE = Root()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError, MachineError
 from nearfar.extras import require
 from nearfar.report.charts.drawing import inline
-from nearfar.report.charts.palette import INK, PAPER, series_colour
+from nearfar.report.charts.palette import INK, PAPER, series_color
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,8 +47,8 @@ def _chart(correlation: Correlation) -> Picture:
         x=alt.X("x:N", sort=None, title=None, axis=alt.Axis(labelAngle=-40)),
         y=alt.Y("y:N", sort=None, title=None),
     )
-    colours = alt.Scale(domain=[-1, 0, 1], range=[series_colour(1), PAPER, series_colour(0)])
-    squares = base.mark_rect().encode(color=alt.Color("r:Q", scale=colours, title="r"))
+    colors = alt.Scale(domain=[-1, 0, 1], range=[series_color(1), PAPER, series_color(0)])
+    squares = base.mark_rect().encode(color=alt.Color("r:Q", scale=colors, title="r"))
     strong = "abs(datum.r) > 0.6"
     labels = base.mark_text(fontSize=12).encode(
         text="text:N", color=alt.condition(strong, alt.value(PAPER), alt.value(INK))

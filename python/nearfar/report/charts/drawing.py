@@ -190,7 +190,7 @@ class End:
 
     name: str
     y: float
-    colour: str
+    color: str
 
 
 def end_labels(
@@ -215,7 +215,7 @@ def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Ch
     import altair as alt
 
     rows = [
-        {"name": end.name, "pixel": pixel, "colour": end.colour}
+        {"name": end.name, "pixel": pixel, "color": end.color}
         for end, pixel in zip(ends, pixels, strict=True)
     ]
     labels: alt.Chart = (
@@ -231,7 +231,7 @@ def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Ch
             x=alt.value(x_pixel),
             y=alt.Y("pixel:Q", scale=None, axis=None),
             text=alt.Text("name:N"),
-            color=alt.Color("colour:N", scale=None),
+            color=alt.Color("color:N", scale=None),
         )
     )
     return labels

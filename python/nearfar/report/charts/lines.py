@@ -53,7 +53,7 @@ class Line:
     """A named curve; its points are joined in order."""
 
     name: str
-    colour: str
+    color: str
     spots: Sequence[Spot]
     kind: Literal["measured", "emulated", "published"] = "measured"
 
@@ -100,7 +100,7 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> 
         for order in range(len(line.spots))
     ]
     across, up = _domain(x, rows, "x", "x"), _domain(y, rows, "low", "high")
-    ends = [End(line.name, line.spots[-1].value, _colour(line)) for line in lines]
+    ends = [End(line.name, line.spots[-1].value, _color(line)) for line in lines]
 
     def build(canvas: Canvas) -> Picture:
         import altair as alt
@@ -132,13 +132,13 @@ def _row(series: int, line: Line, order: int) -> dict[str, Any]:
         "value": spot.value,
         "low": spot.low,
         "high": spot.high,
-        "colour": _colour(line),
+        "color": _color(line),
         "kind": line.kind,
     }
 
 
-def _colour(line: Line) -> str:
-    return MUTED if line.kind == "published" else line.colour
+def _color(line: Line) -> str:
+    return MUTED if line.kind == "published" else line.color
 
 
 def _domain(
@@ -192,12 +192,12 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     """Return intervals at the bottom, then lines, then points if intervals are bars."""
     import altair as alt
 
-    colour = alt.Color("colour:N", scale=None)
+    color = alt.Color("color:N", scale=None)
     low = alt.Y("low:Q", scale=y_scale)
     stroke = alt.Scale(domain=list(_STROKES), range=list(_STROKES.values()))
     line = base.mark_line(interpolate="step-after" if look.steps else "linear").encode(
         y=y,
-        color=colour,
+        color=color,
         order=alt.Order("order:Q"),
         strokeDash=alt.StrokeDash("kind:N", legend=None, scale=stroke),
         strokeWidth=alt.condition("datum.kind == 'published'", alt.value(1.5), alt.value(2)),
@@ -206,12 +206,10 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     if look.intervals == "band":
         band = own.mark_area(
             opacity=0.25, interpolate="step-after" if look.steps else "linear"
-        ).encode(y=low, y2=alt.Y2("high:Q"), fill=alt.Fill("colour:N", scale=None))
+        ).encode(y=low, y2=alt.Y2("high:Q"), fill=alt.Fill("color:N", scale=None))
         return [band, line]
-    bars = own.mark_rule(strokeWidth=2, opacity=0.5).encode(
-        y=low, y2=alt.Y2("high:Q"), color=colour
-    )
-    dots = own.mark_circle(size=34, opacity=1).encode(y=y, color=colour)
+    bars = own.mark_rule(strokeWidth=2, opacity=0.5).encode(y=low, y2=alt.Y2("high:Q"), color=color)
+    dots = own.mark_circle(size=34, opacity=1).encode(y=y, color=color)
     return [line, bars, dots]
 
 

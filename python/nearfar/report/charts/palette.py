@@ -13,11 +13,11 @@ _VARIABLES = {
     MUTED: "--muted",
     GRID: "--grid",
     PAPER: "--card",
-    **{colour: f"--series-{i + 1}" for i, colour in enumerate(SERIES)},
+    **{color: f"--series-{i + 1}" for i, color in enumerate(SERIES)},
 }
 
 
-def series_colour(index: int) -> str:
+def series_color(index: int) -> str:
     """Return the color of the index-th series; colors repeat after six."""
     return SERIES[index % len(SERIES)]
 

@@ -19,7 +19,7 @@ from nearfar.report.charts.drawing import (
     inline,
     min_positive,
 )
-from nearfar.report.charts.palette import GRID, INK, PAPER, series_colour
+from nearfar.report.charts.palette import GRID, INK, PAPER, series_color
 
 if TYPE_CHECKING:
     import altair as alt
@@ -45,7 +45,7 @@ def row_chart(
 ) -> Builder:
     """Return values as dots on rows with intervals; one color per group."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
-    rows = [_row(bar, series_colour(groups.index(bar.group))) for bar in bars]
+    rows = [_row(bar, series_color(groups.index(bar.group))) for bar in bars]
     low, high = domain or (padded(bars) if log else (0.0, max(bar.high for bar in bars) * 1.06))
 
     def build(canvas: Canvas) -> Picture:
@@ -57,7 +57,7 @@ def row_chart(
         kind: Literal["log", "linear"] = "log" if log else "linear"
         scale = alt.Scale(type=kind, domain=[low, high], nice=False, clamp=log)
         y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
-        colour = alt.Color("colour:N", scale=None)
+        color = alt.Color("color:N", scale=None)
         base = alt.Chart(inline(rows)).encode(
             y=alt.Y("label:N", sort=None, title=None, axis=y_axis)
         )
@@ -65,7 +65,7 @@ def row_chart(
         layers = [
             base.mark_rule(strokeWidth=1, color=GRID).encode(x=alt.value(0), x2=alt.value(edge)),
             base.mark_rule(strokeWidth=5, opacity=0.4).encode(
-                x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q"), color=colour
+                x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q"), color=color
             ),
             _dots(base, 42).encode(x=alt.X("value:Q", scale=scale)),
             base.mark_text(align="left", dx=8).encode(x=alt.value(edge), text=alt.Text("text:N")),
@@ -75,15 +75,15 @@ def row_chart(
     return build
 
 
-def _row(bar: Bar, colour: str) -> dict[str, Any]:
+def _row(bar: Bar, color: str) -> dict[str, Any]:
     return {
         "label": bar.label,
         "value": bar.value,
         "low": bar.low,
         "high": bar.high,
         "text": bar.text,
-        "colour": colour,
-        "fill": PAPER if bar.hollow else colour,
+        "color": color,
+        "fill": PAPER if bar.hollow else color,
     }
 
 
@@ -92,7 +92,7 @@ def _dots(base: alt.Chart, size: int) -> alt.Chart:
     import altair as alt
 
     dots: alt.Chart = base.mark_circle(size=size, opacity=1, strokeWidth=1.5).encode(
-        stroke=alt.Stroke("colour:N", scale=None), fill=alt.Fill("fill:N", scale=None)
+        stroke=alt.Stroke("color:N", scale=None), fill=alt.Fill("fill:N", scale=None)
     )
     return dots
 
@@ -128,24 +128,24 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
     """Return lines over the number of threads with error bars; hollow if threads shared CPUs."""
     names = list(dict.fromkeys(dot.series for dot in dots))
     counts = sorted({dot.threads for dot in dots})
-    rows = [_scaling_row(dot, series_colour(names.index(dot.series))) for dot in dots]
+    rows = [_scaling_row(dot, series_color(names.index(dot.series))) for dot in dots]
     domain = (0.0, max(dot.high for dot in dots) * 1.06)
     last = {dot.series: dot for dot in sorted(dots, key=lambda dot: dot.threads)}
-    ends = [End(n, last[n].value, series_colour(names.index(n))) for n in names]
+    ends = [End(n, last[n].value, series_color(names.index(n))) for n in names]
 
     def build(canvas: Canvas) -> Picture:
         import altair as alt
 
         scale = alt.Scale(domain=list(domain), nice=False)
         y = alt.Y("value:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5))
-        colour = alt.Color("colour:N", scale=None)
+        color = alt.Color("color:N", scale=None)
         base = alt.Chart(inline(rows)).encode(x=_threads_axis(counts, canvas.narrow))
         layers = [
             base.mark_line(strokeWidth=2).encode(
-                y=y, color=colour, detail=alt.Detail("series:N"), strokeDash=_dashed()
+                y=y, color=color, detail=alt.Detail("series:N"), strokeDash=_dashed()
             ),
             base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-                y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=colour
+                y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color
             ),
             _dots(base, 55).encode(y=y),
             end_labels(ends, canvas, domain, False),
@@ -155,15 +155,15 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
     return build
 
 
-def _scaling_row(dot: Dot, colour: str) -> dict[str, Any]:
+def _scaling_row(dot: Dot, color: str) -> dict[str, Any]:
     return {
         "series": dot.series,
         "threads": dot.threads,
         "value": dot.value,
         "low": dot.low,
         "high": dot.high,
-        "colour": colour,
-        "fill": PAPER if dot.oversubscribed else colour,
+        "color": color,
+        "fill": PAPER if dot.oversubscribed else color,
         "dash": int(dot.emulated),
     }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.report.charts.drawing import Builder, Canvas, End, end_labels, inline, labels_above
-from nearfar.report.charts.palette import INK, PAPER, series_colour
+from nearfar.report.charts.palette import INK, PAPER, series_color
 
 if TYPE_CHECKING:
     from nearfar.report.charts.drawing import Picture
@@ -29,12 +29,12 @@ def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
     """Return lines over time, starting at zero; names at their ends."""
     thinned = [thin(line, MAX_POINTS) for line in lines]
     rows = [
-        {"name": line.name, "x": x, "y": y, "colour": series_colour(index)}
+        {"name": line.name, "x": x, "y": y, "color": series_color(index)}
         for index, line in enumerate(thinned)
         for x, y in zip(line.times, line.values, strict=True)
     ]
     top = max(max(line.values) for line in thinned) * 1.06
-    ends = [End(line.name, line.values[-1], series_colour(i)) for i, line in enumerate(thinned)]
+    ends = [End(line.name, line.values[-1], series_color(i)) for i, line in enumerate(thinned)]
 
     def build(canvas: Canvas) -> Picture:
         import altair as alt
@@ -46,7 +46,7 @@ def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
         curves = (
             alt.Chart(inline(rows))
             .mark_line(strokeWidth=1.2)
-            .encode(x=x, y=y, detail="name:N", color=alt.Color("colour:N", scale=None))
+            .encode(x=x, y=y, detail="name:N", color=alt.Color("color:N", scale=None))
         )
         at_ends = end_labels(ends, canvas, (0, top), False)
         names = labels_above(ends) if canvas.narrow else at_ends
@@ -73,7 +73,7 @@ def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
             "lane": span.lane,
             "x": span.start,
             "x2": span.end,
-            "colour": series_colour(groups.index(span.group)),
+            "color": series_color(groups.index(span.group)),
         }
         for span in spans
     ]
@@ -90,7 +90,7 @@ def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
                 x=alt.X("x:Q", axis=axis),
                 x2=alt.X2("x2:Q"),
                 y=alt.Y("lane:N", sort=None, title=None, axis=y_axis),
-                color=alt.Color("colour:N", scale=None),
+                color=alt.Color("color:N", scale=None),
             )
         )
         return alt.layer(bars).properties(width=canvas.width, height=canvas.height)

@@ -151,7 +151,7 @@ def pipeline(result: PipelinePrediction) -> RenderableType:
         ]
         for s in result.splits
     ]
-    heads = ["Near + far", "Generate", "Transfer", "Analyse", "Total", "Regret", "Binds"]
+    heads = ["Near + far", "Generate", "Transfer", "Analyze", "Total", "Regret", "Binds"]
     finding = f"Best with {result.best_near_threads} near threads."
     return _shown("Pipeline", finding, result, columns(heads, rows, 1))
 

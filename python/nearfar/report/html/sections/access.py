@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.depth import AccessPoint, AccessResult
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell, heated
 from nearfar.report.wording import count, line_kind, mix_name, origins, say
 from nearfar.units import format_size
@@ -123,7 +123,7 @@ def _strides(result: AccessResult) -> Figure:
         Spot(p.stride_bytes, *(value / 1e9 for value in p.estimate(_KEY))) for p in result.strides
     ]
     chart = line_chart(
-        [Line(result.tier, series_colour(0), spots, line_kind(result.strides, _KEY))],
+        [Line(result.tier, series_color(0), spots, line_kind(result.strides, _KEY))],
         Axis("distance between the lines that are read", "sizes"),
         Axis("bandwidth (GB/s)"),
     )

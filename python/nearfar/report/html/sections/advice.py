@@ -72,10 +72,10 @@ def _figures(result: AdviceResult) -> list[Figure]:
         return []
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.lines import Axis, Line, Look, Strip, line_chart
-    from nearfar.report.charts.palette import series_colour
+    from nearfar.report.charts.palette import series_color
 
     lines = [
-        Line(far.far, series_colour(i), _spots(far, result.movable_bytes), "emulated")
+        Line(far.far, series_color(i), _spots(far, result.movable_bytes), "emulated")
         for i, far in enumerate(result.fars)
     ]
     found = origins((point, "slowdown") for far in result.fars for point in far.curve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.depth import BlocksResult
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import line_kind, origins, say
 from nearfar.units import format_size
@@ -47,7 +47,7 @@ def _figure(result: BlocksResult) -> Figure:
 
     spots = [Spot(p.block_bytes, *p.estimate(_KEY)) for p in result.points]
     chart = line_chart(
-        [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
+        [Line(result.tier, series_color(0), spots, line_kind(result.points, _KEY))],
         Axis("size of a block", "sizes"),
         Axis("latency of a line (ns)", "log"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.results import LatencyCurve, LatencyResult
 from nearfar.report.charts.lines import Axis, Line, Look, Spot, Strip, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.html.sections._published import CAPTION, latency_lines, latency_sources
@@ -89,7 +89,7 @@ def _figure(result: LatencyResult) -> Figure:
         Strip(k.region_bytes, k.low, k.high, format_size(k.region_bytes)) for k in result.knees
     ]
     if knees:
-        caption += " Grey strips: knees, the largest region still on the lower plateau."
+        caption += " Gray strips: knees, the largest region still on the lower plateau."
     regions = [point.region_bytes for curve in curves for point in curve.points]
     lines += latency_lines(min(regions), max(regions))
     chart = line_chart(
@@ -105,7 +105,7 @@ def _figure(result: LatencyResult) -> Figure:
 def _line(result: LatencyResult, curve: LatencyCurve, index: int) -> Line:
     spots = [Spot(p.region_bytes, *p.estimate("latency_ns")) for p in curve.points]
     kind = line_kind(curve.points, "latency_ns")
-    return Line(_short(name(result, curve)), series_colour(index), spots, kind)
+    return Line(_short(name(result, curve)), series_color(index), spots, kind)
 
 
 def _knees(result: LatencyResult) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearfar.records.shape import Origin
 from nearfar.records.simulation import LoadCurve
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import format_quantity
 
@@ -39,7 +39,7 @@ def _figure(result: LoadCurve) -> Figure:
     from nearfar.report.charts.drawing import draw
 
     lines = [
-        Line(name, series_colour(i), _spots(result, key), "emulated")
+        Line(name, series_color(i), _spots(result, key), "emulated")
         for i, (name, key) in enumerate((("mean", "latency_ns"), ("p99", "p99_latency_ns")))
     ]
     chart = line_chart(lines, Axis("bandwidth (GB/s)"), Axis("latency of a read (ns)"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.depth import LoadedPoint, LoadedResult
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.html.sections._published import loaded_points, loaded_sources
@@ -83,7 +83,7 @@ def _figure(result: LoadedResult) -> Figure:
     from nearfar.report.charts.drawing import draw
 
     lines = [
-        Line(mix_name(*mix), series_colour(i), _spots(points), line_kind(points, _LATENCY))
+        Line(mix_name(*mix), series_color(i), _spots(points), line_kind(points, _LATENCY))
         for i, (mix, points) in enumerate(by_mix(result).items())
     ]
     chart = line_chart(lines, Axis("achieved bandwidth (GB/s)"), Axis("latency of a load (ns)"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.depth import ChainPoint, ParallelismResult
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import line_kind, origins, say
 from nearfar.units import format_size
@@ -54,7 +54,7 @@ def _figure(result: ParallelismResult) -> Figure:
     spots = [Spot(p.chains, *p.estimate(_KEY)) for p in result.points]
     ticks = [p.chains for p in result.points if p.chains & (p.chains - 1) == 0]
     chart = line_chart(
-        [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
+        [Line(result.tier, series_color(0), spots, line_kind(result.points, _KEY))],
         Axis("independent chains on one thread", "log", ticks),
         Axis("time over all loads (ns)", "log"),
     )

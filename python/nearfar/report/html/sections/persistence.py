@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from nearfar.records.depth import PersistenceResult, PersistPoint
 from nearfar.records.shape import Shaped
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
-from nearfar.report.charts.palette import series_colour
+from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell, heated
 from nearfar.report.wording import count, format_quantity, line_kind, origin_mark, origins, say
 from nearfar.units import format_size
@@ -115,7 +115,7 @@ def _figure(
         points = [p for p in result.points if p.how == how and kept(p)]
         spots = [Spot(place(p), *p.estimate(_KEY)) for p in points]
         if len(spots) > 1:
-            lines.append(Line(how, series_colour(index), spots, line_kind(points, _KEY)))
+            lines.append(Line(how, series_color(index), spots, line_kind(points, _KEY)))
     if not lines:
         return None
     found = origins((p, _KEY) for p in result.points if kept(p))

@@ -50,7 +50,7 @@ def virtual_machine(machine: Machine, _root: Root) -> Finding:
         "virtual machine",
         machine.virtual_machine,
         "cache sizes, nodes and persistence are what the host claims; page walks go through two "
-        "tables, and neighbours on the host cannot be seen",
+        "tables, and neighbors on the host cannot be seen",
         "measure on bare metal for figures of the hardware",
     )
 
