@@ -1,6 +1,6 @@
-// A histogram of positive integers over many orders of magnitude, for tails of latencies.
+// A histogram of positive integers over many orders of magnitude, for percentiles of latencies.
 //
-// Buckets are log-linear: 32 to an octave, so that a percentile is right to within 3.2 %.
+// Buckets are log-linear, 32 per octave, so the error of a percentile is at most 3.2 %.
 //
 // Thread safety  one histogram a thread.
 #pragma once
@@ -20,7 +20,7 @@ public:
     if (value > largest_) largest_ = value;
   }
 
-  /// Takes in the values of another one.
+  /// Adds the values of another histogram.
   void add(const Histogram& other) {
     for (std::size_t i = 0; i < counts_.size(); ++i)
       counts_[i] += other.counts_[i];
@@ -31,7 +31,8 @@ public:
   std::uint64_t total() const { return total_; }
   std::uint64_t largest() const { return largest_; }
 
-  /// The least upper bound of a bucket below which `share` (0 to 1) of all values lie; 0 if empty.
+  /// Upper bound of the bucket that contains the quantile `share` (0 to 1), at most the largest
+  /// value; 0 if the histogram is empty.
   std::uint64_t percentile(double share) const {
     const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(total_));
     std::uint64_t seen = 0;
@@ -42,7 +43,7 @@ public:
     return largest_;
   }
 
-  /// Calls visit(least upper bound, values) for each bucket that holds any, in rising order.
+  /// Calls visit(upper bound, number of values) for each non-empty bucket, in ascending order.
   template <typename Visit>
   void each(Visit visit) const {
     for (std::size_t i = 0; i < counts_.size(); ++i)

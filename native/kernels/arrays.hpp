@@ -23,19 +23,19 @@ struct Slice {
 
 struct ArrayKernel {
   const char* name;
-  const char* reads;     ///< letters of the arrays it loads
-  char writes;           ///< the array it stores to, or '-'
-  unsigned loaded_bytes; ///< an element
-  unsigned stored_bytes; ///< an element
-  bool allocates;        ///< stored lines are first read by the processor: not in the counted bytes
+  const char* reads;     ///< letters of the arrays that it loads
+  char writes;           ///< letter of the array that it stores to, or '-'
+  unsigned loaded_bytes; ///< per element
+  unsigned stored_bytes; ///< per element
+  bool allocates;        ///< stored lines are read first (write-allocate); these bytes do not count
   bool stream_alone;     ///< measured by `bench stream` and not by `probe`
-  /// Returns the sum of the words it read (as unsigned integers, modulo 2^64); 0 where it stores.
+  /// The loop. Returns the sum of the loaded words (unsigned, modulo 2^64), or 0 if it stores.
   std::uint64_t (*run)(const Slice&);
-  /// What each element of a, b and c holds after a pass, out of what it held before: the closed
-  /// form that results are checked against. `s` is the slice's.
+  /// Computes the expected elements of a, b and c after a pass from those before it. The results of
+  /// `run` are compared with them. `s` is that of the slice.
   void (*follow)(double& a, double& b, double& c, double s);
 
-  /// By place: 0 for a, 1 for b, 2 for c.
+  /// `index`: 0 for a, 1 for b, 2 for c.
   bool reads_array(std::size_t index) const;
   bool writes_array(std::size_t index) const { return writes == "abc"[index]; }
 };

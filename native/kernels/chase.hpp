@@ -1,11 +1,11 @@
 // Dependent loads: the random pointer chase.
 //
-// The nodes of a region form one cycle: blocks in a random order, the nodes of a block one after
-// the other (after LENS, Wang et al., MICRO'20). A line has one node; where blocks are smaller than
-// lines, a block has one, so that a round comes by each line several times, at random. Each node
-// holds the address of the next one and its own rank in the cycle. The rank costs the timed loop
-// nothing and proves afterwards that every load was made: after k steps from rank r the chase must
-// stand at rank (r + k) mod nodes.
+// The nodes of a region form one cycle: blocks in random order, the nodes of a block in address
+// order (after LENS, Wang et al., MICRO'20). Each line has one node. If blocks are smaller than
+// lines, each block has one node, and a round visits each line several times, at random. A node
+// holds the address of the next one and its own rank in the cycle. The timed loop does not read the
+// rank. It proves afterwards that all loads were executed: after k steps from rank r, the chase has
+// to be at rank (r + k) mod nodes.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct ChaseNode {
   std::uint64_t rank;
 };
 
-/// Nodes of a block: one a line, at least one.
+/// Number of nodes in a block: one per line, at least one.
 constexpr std::size_t nodes_in(std::size_t block_bytes) {
   return block_bytes < os::cache_line_bytes ? 1 : block_bytes / os::cache_line_bytes;
 }
@@ -33,9 +33,9 @@ constexpr std::size_t nodes_in(std::size_t block_bytes) {
 const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint32_t* order,
                             std::uint32_t blocks, Random& random);
 
-/// The timed loop: `steps` loads (rounded down to a multiple of 16), each from the address the one
-/// before it loaded. Returns the node reached. The loads are volatile assembly: no compiler drops
-/// them.
+/// The timed loop: `steps` loads (rounded down to a multiple of 16), each from the address that the
+/// previous one loaded. Returns the last node. The loads are volatile assembly, which compilers do
+/// not remove.
 const ChaseNode* chase(const ChaseNode* from, std::size_t steps);
 
 inline constexpr std::size_t max_chains = 16;
@@ -43,8 +43,8 @@ inline constexpr std::size_t max_chains = 16;
 /// `chains` (1 to 16) independent chases in parallel, `steps` loads each; advances `at`.
 void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps);
 
-/// `steps` loads, each timed by itself with the time stamp counter. Records ticks, less
-/// `own_ticks`. Returns the node reached.
+/// `steps` loads, each timed with the time stamp counter. Records ticks minus `own_ticks`. Returns
+/// the last node.
 const ChaseNode* chase_timing_each(const ChaseNode* from, std::size_t steps,
                                    std::uint64_t own_ticks, Histogram& ticks);
 

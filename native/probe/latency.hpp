@@ -1,4 +1,4 @@
-// Load latency of a tier by the size of the region that is walked.
+// Load latency of a tier as a function of the size of the region that a pointer chase walks.
 //
 // Thread safety  one LatencyProbe a thread.
 #pragma once
@@ -14,42 +14,41 @@
 namespace nearfar::probe {
 
 struct LatencySample {
-  double latency_ns = 0; ///< a load, mean over `steps`
-  std::size_t steps = 0;
+  double latency_ns = 0; ///< mean time of a load
+  std::size_t steps = 0; ///< number of loads
   os::Usage usage;
 };
 
 struct TimedLoads {
   Histogram ticks;
   double tick_ns = 0;
-  std::uint64_t own_ticks = 0; ///< of the timer, already subtracted
+  std::uint64_t own_ticks = 0; ///< overhead of the timer, already subtracted
   os::Usage usage;
 };
 
-/// A mapping of one tier on which chases of any size up to its own are run, on one processor.
+/// A mapping of one tier, and pointer chases over any region of it, on one CPU.
 class LatencyProbe {
 public:
-  /// Maps and touches `max_region_bytes` of the tier from `cpu`. Errors: as tier::map, and
-  /// failed_check where the pages are not those asked for.
+  /// Maps and touches `max_region_bytes` of the tier from `cpu`. Errors: those of tier::map, and
+  /// failed_check if the pages do not have the requested size.
   static Result<LatencyProbe> create(const tier::Spec& spec, std::size_t max_region_bytes, int cpu);
 
-  /// How long the first touch of all pages took.
+  /// Time of the first touch of all pages.
   std::uint64_t touch_ns() const { return touch_ns_; }
 
-  /// Links a new cycle over all lines of the first `region_bytes`: blocks of `block_bytes` (a
-  /// multiple of 64) in a random order, the lines of a block in turn; blocks of 16 or 32 bytes have
-  /// several to a line, which a round visits as often. Then walks it until caches and TLBs are in
-  /// their steady state, at most `warm_steps` steps: a region beyond every cache is as warm as it
-  /// gets long before a full round.
+  /// Links a new cycle over the first `region_bytes`. It visits blocks of `block_bytes` (16, 32 or
+  /// a multiple of 64) in random order, and the lines of a block in address order. Then walks two
+  /// rounds, but at most `warm_steps` steps, so that caches and TLBs reach their steady state. If
+  /// the region exceeds every cache, they reach it long before the end of a round.
   Status prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,
                  std::size_t warm_steps);
 
-  /// Walks on from where the last sample ended, for at least one step and about `nanoseconds`.
-  /// Fails (failed_check) where the chase did not end on the node it had to.
+  /// Continues the walk for about `nanoseconds`, at least one step. Error: failed_check if the
+  /// chase does not end on the expected node.
   Result<LatencySample> sample(std::uint64_t nanoseconds);
 
-  /// Walks the cycle from `chains` (1 to 16) evenly spaced nodes at once, about `nanoseconds` long.
-  /// The latency is the time over all loads of all chains: what a load costs at that parallelism.
+  /// Walks the cycle concurrently from `chains` (1 to 16) evenly spaced nodes for about
+  /// `nanoseconds`. The latency is the time divided by the number of loads of all chains.
   Result<LatencySample> sample_chains(std::size_t chains, std::uint64_t nanoseconds);
 
   /// Times `steps` loads one by one; the timer's own ticks are subtracted. Values are ticks.
@@ -63,12 +62,12 @@ private:
   std::uint64_t touch_ns_;
   std::vector<std::uint32_t> order_;
   const kernels::ChaseNode* node_at(std::size_t rank) const;
-  std::size_t steps_in(std::uint64_t nanoseconds) const; ///< at the pace of the last walk
+  std::size_t steps_in(std::uint64_t nanoseconds) const; ///< estimated from the last walk
 
   std::size_t block_bytes_ = 0;
-  std::size_t nodes_ = 0; ///< of the cycle
-  const kernels::ChaseNode* at_ = nullptr;
-  double step_ns_ = 0; ///< of the last walk: sets the length of the next
+  std::size_t nodes_ = 0;                  ///< number of nodes in the cycle
+  const kernels::ChaseNode* at_ = nullptr; ///< where the next walk starts
+  double step_ns_ = 0;                     ///< time of a step in the last walk
 };
 
 } // namespace nearfar::probe

@@ -1,10 +1,10 @@
-"""The verdict "disturbed": evidence that other work used the machine during a measurement.
+"""The verdict on noise: evidence that other work used the machine during a measurement.
 
-A steady neighbor halves a figure without widening its spread, so the spread alone proves nothing.
-The evidence comes from the kernel: CPU time against wall time of each timed thread, involuntary
-switches, steal time, and CPU time of other processes. Each series is judged by itself, so that
-averaging with undisturbed series does not hide a burst. Each figure has a verdict of its own:
-steady, disturbed, or unusable.
+Another program that uses memory all the time can halve a bandwidth in all repeats alike. A small
+spread is therefore no evidence of an undisturbed measurement. The evidence comes from the kernel:
+CPU time of timed threads over their wall time, involuntary context switches, steal time, and CPU
+time of other processes. Each series is judged separately, so that a short disturbance is not
+averaged out. Each figure has its own verdict: steady, disturbed or unusable.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ RELIABILITIES: tuple[Reliability, ...] = ("steady", "disturbed", "unusable")
 
 #: A timed thread whose CPU time is below this fraction of its wall time was preempted.
 MIN_CPU_SHARE = 0.95
-#: Below this fraction, a figure is mostly waiting.
+#: A figure is unusable if its threads ran for less than this fraction of their wall time.
 MIN_USABLE_CPU_SHARE = 0.7
-#: CPUs' worth of work by others, averaged over the measurement, that spoils it: on a small machine,
-#: and as a fraction of all CPUs of a large one, of which the daemons take more.
+#: A measurement is disturbed if other processes used more CPUs than this, averaged over its time.
+#: On a large machine, where daemons use more, the limit is a fraction of all CPUs.
 MAX_FOREIGN_CPUS = 0.25
 MAX_FOREIGN_SHARE = 0.02
-#: Fraction of the wall time of all CPUs taken by the hypervisor.
+#: A measurement is disturbed if the hypervisor took more than this fraction of the CPUs' time.
 MAX_STEAL = 0.02
-#: Interquartile range over median of one point; a larger one marks a wide point.
+#: A point is disturbed, or unusable, if its spread is larger: interquartile range over median.
 MAX_SPREAD = 0.25
 UNUSABLE_SPREAD = 1.0
-#: Fraction of points that may be wide: near a cache's size, the physical pages of a buffer decide
-#: between hit and miss, so a few points of a good curve are wide.
+#: A series is disturbed if more than this fraction of its points spread widely. A few points of a
+#: good curve do: near the size of a cache, the physical pages decide how many loads miss.
 MAX_WIDE_POINTS = 0.2
-#: Of a figure whose spread is the memory's and not the neighbors'.
+#: Reason of a figure that is steady although its repeats spread widely.
 AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"
-#: Resolution of the kernel's accounts: CPU seconds of others below this prove nothing.
+#: Resolution of the kernel's CPU times: smaller differences are ignored.
 _TICK_S = 0.02
 
 
 @dataclass(frozen=True)
 class FigureVerdict:
-    """How far one figure can be relied on, and why."""
+    """The reliability of one figure, with the reason."""
 
     figure: str
     verdict: Reliability
@@ -57,7 +57,7 @@ class FigureVerdict:
 
 @dataclass(frozen=True)
 class SeriesVerdict:
-    """How far a series can be relied on, and each of its figures."""
+    """The reliability of a series, and of each of its figures."""
 
     section: str
     series: str
@@ -69,7 +69,7 @@ class SeriesVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether figures were disturbed, and by what."""
+    """Whether one or more series were disturbed, with the reasons."""
 
     noisy: bool
     reasons: list[str]
@@ -110,14 +110,14 @@ def _accounts() -> _Accounts:
 
 @dataclass(frozen=True)
 class Lap:
-    """What others used of the machine in a part of a series."""
+    """CPU time used by other processes and by the hypervisor in a part of a series (an epoch)."""
 
     wall_s: float
     foreign_s: float
     steal_s: float
 
     def is_calm(self) -> bool:
-        """Whether others used so little that no figure is disturbed."""
+        """Whether neither other processes nor the hypervisor disturbed this part."""
         foreign_s = self.foreign_s - _TICK_S
         steal_s = self.steal_s - _TICK_S
         return (
@@ -140,7 +140,7 @@ def _lap(start: _Accounts, end: _Accounts, observed_s: float = 0.0) -> Lap:
 
 
 def is_calm_now(moment_s: float = 0.2) -> bool:
-    """Whether others leave the machine alone during the next moment, in which this one sleeps."""
+    """Sleep for ``moment_s``; return whether no other process disturbed the machine meanwhile."""
     start = _accounts()
     time.sleep(moment_s)
     return _lap(start, _accounts()).is_calm()
@@ -150,9 +150,10 @@ def is_calm_now(moment_s: float = 0.2) -> bool:
 class Watch:
     """Watches the machine during one series of measurements, starting at its construction.
 
-    ``kernel_works``: the kernel works for the measurement (write-back of a file), so the CPU time
-    of other processes cannot be distinguished from it. ``section``: key of the section in the
-    record; ``set_aside``: number of disturbed epochs that calm ones replaced.
+    - ``kernel_works``: whether kernel threads work for the measurement (write-back of a file).
+      Their CPU time cannot be distinguished from that of other processes, which is not judged then.
+    - ``section``: key of the section in the record
+    - ``set_aside``: number of disturbed epochs that are not used, because enough were calm
     """
 
     name: str
@@ -169,14 +170,14 @@ class Watch:
     _points: dict[str, tuple[float | None, float, bool]] = field(default_factory=dict)
 
     def threads(self, usages: Sequence[Usage]) -> None:
-        """Add timed loops: ``cpu_ns``, ``wall_ns``, ``involuntary_switches`` of each thread."""
+        """Add the usages of timed threads: CPU time, wall time and involuntary switches."""
         for usage in usages:
             self._cpu_ns += usage["cpu_ns"]
             self._wall_ns += usage["wall_ns"]
             self._switches += usage["involuntary_switches"]
 
     def observed(self, cpu_s: float) -> None:
-        """Add CPU time of processes that are measured, and not children of this one."""
+        """Add CPU time of measured processes that are not children of this process."""
         self._observed_s += cpu_s
 
     def lap(self) -> Lap:
@@ -186,7 +187,7 @@ class Watch:
         return Lap(lap.wall_s, 0.0, lap.steal_s) if self.kernel_works else lap
 
     def only(self, laps: Sequence[Lap]) -> None:
-        """Judge these parts instead of the whole time: the others were repeated."""
+        """Judge only these parts of the time; the epochs in all other parts are not used."""
         self._laps = list(laps)
 
     def point(
@@ -194,8 +195,10 @@ class Watch:
     ) -> None:
         """Add one finished point.
 
-        ``spread``: of at least five repeats, else None; ``cpu_share``: CPU time over wall time of
-        its threads; ``at_edge``: a cache ends there, so that its spread is the memory's.
+        - ``spread``: of at least five repeats; None if there are fewer
+        - ``cpu_share``: CPU time of its threads over their wall time
+        - ``at_edge``: whether the point is at the edge of a cache, where repeats spread on an idle
+          machine, too
         """
         self._points[name] = (spread, cpu_share, at_edge)
 
@@ -255,7 +258,7 @@ class Watch:
 
 
 def _by_machine(foreign: float, steal: float) -> str:
-    """Return what others used of the machine, if that disturbs all figures of a series."""
+    """Return the disturbance that applies to all figures of a series; empty if there is none."""
     if foreign > max_foreign_cpus():
         return f"other processes used {foreign:.2f} of {_cpus()} CPUs"
     if steal > MAX_STEAL:

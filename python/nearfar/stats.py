@@ -1,7 +1,7 @@
 """Statistics of repeated measurements.
 
-Medians carry order-statistic intervals, means BCa bootstrap intervals; ratios come from pairs.
-Outliers are counted and named, never dropped.
+The interval of a median consists of order statistics; that of a mean is a BCa bootstrap interval. A
+ratio is the median of the ratios of paired values. Outliers are counted and never dropped.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _EQUAL = 1e-9
 class Estimate:
     """One figure computed from repeats.
 
-    ``interval`` is its 95 % interval; None if there are too few repeats. ``low`` and ``high`` are
-    the ends of the interval, or else the smallest and the largest repeat: a range for models,
-    without a known probability. ``spread`` is the interquartile range over the median.
+    ``interval`` is the 95 % interval; None if there are too few repeats. ``low`` and ``high`` are
+    its ends. Without an interval they are the smallest and the largest repeat, a range that models
+    use and that has no known probability. ``spread`` is the interquartile range over the median.
     """
 
     value: float
@@ -71,7 +71,10 @@ def _checked(samples: Sequence[float]) -> np.ndarray:
 
 
 def lower_quartile(samples: Sequence[float]) -> Estimate:
-    """Lower quartile, for repeats that disturbances only lengthen: between minimum and median."""
+    """Lower quartile: for times that disturbances can only lengthen.
+
+    It is less sensitive to disturbances than the median, and to single values than the minimum.
+    """
     values = _checked(samples)
     low, value, high = (float(v) for v in np.percentile(values, [0, 25, 50]))
     return Estimate(
@@ -87,8 +90,11 @@ def lower_quartile(samples: Sequence[float]) -> Estimate:
 
 
 def _order_interval(ordered: np.ndarray, quantile: float) -> tuple[float, float] | None:
-    """The order statistics that contain a quantile with a probability of at least 95 %, at most
-    2.5 % being outside on either side. None if even the extremes do not."""
+    """Two order statistics that enclose a quantile with a probability of at least 95 %.
+
+    The quantile is below, and above, with a probability of at most 2.5 % each. None if not even the
+    smallest and the largest value enclose it so.
+    """
     n = ordered.size
     least, most = _rank(n, quantile), _rank(n, 1 - quantile)
     if least is None or most is None:
@@ -97,7 +103,7 @@ def _order_interval(ordered: np.ndarray, quantile: float) -> tuple[float, float]
 
 
 def _rank(n: int, quantile: float) -> int | None:
-    """The largest k with P(Binomial(n, quantile) <= k) <= 2.5 %; None if even k = 0 exceeds it."""
+    """The largest k with P(Binomial(n, quantile) <= k) <= 2.5 %; None if there is no such k."""
     below = 0.0
     for k in range(n):
         below += math.comb(n, k) * quantile**k * (1 - quantile) ** (n - k)
@@ -109,8 +115,8 @@ def _rank(n: int, quantile: float) -> int | None:
 def median(samples: Sequence[float]) -> Estimate:
     """Median with the tightest symmetric order-statistic interval that covers at least 95 %.
 
-    The interval [x(k), x(n+1-k)] covers the median with probability 1 - 2 P(Binomial(n, 1/2) < k):
-    fewer than six repeats have no interval.
+    The interval [x(k), x(n+1-k)] covers the median with probability 1 - 2 P(Binomial(n, 1/2) < k).
+    For fewer than six repeats this is below 95 % even with k = 1, so they have no interval.
     """
     values = np.sort(_checked(samples))
     interval = _order_interval(values, 0.5)
@@ -135,9 +141,10 @@ def best(samples: Sequence[float]) -> Estimate:
 
 
 def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
-    """Mean with a BCa bootstrap interval of 10,000 resamples; for equal samples, a point.
+    """Mean with a BCa bootstrap interval from 10,000 resamples.
 
-    Fewer than six repeats have no interval: bootstrap intervals of so few cover far less than 95 %.
+    The interval of equal values is the value. Fewer than six repeats have no interval: a bootstrap
+    interval of so few covers the mean with far less than 95 %.
     """
     values = _checked(samples)
     average = float(values.mean())
@@ -196,8 +203,8 @@ class Bounded:
 def chances(pairs: Sequence[tuple[Bounded, Bounded]]) -> list[float]:
     """For each pair, the two-sided p-value of its ratio under the hypothesis of no change.
 
-    Welch's test on logarithms, from intervals: half an interval is divided by Student's t at 95 %
-    for the number of repeats to obtain the standard error. Values must be positive and have at
+    Welch's test on logarithms. The standard error of a figure is half of its interval divided by
+    the 95 % quantile of Student's t for its number of repeats. Values must be positive and have at
     least two repeats.
     """
     return [_chance(*pair) for pair in pairs]
@@ -218,8 +225,10 @@ def _chance(one: Bounded, other: Bounded) -> float:
 
 
 def holm(chance: Sequence[float]) -> list[float]:
-    """The p-values corrected for multiple testing (Holm 1979): the probability of a false positive
-    among those below 5 % is at most 5 %."""
+    """Return the p-values corrected for multiple testing (Holm 1979).
+
+    The probability that any corrected value below 5 % is a false positive is at most 5 %.
+    """
     order = sorted(range(len(chance)), key=lambda i: chance[i])
     corrected = [0.0] * len(chance)
     highest = 0.0

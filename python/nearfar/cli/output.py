@@ -12,25 +12,28 @@ if TYPE_CHECKING:
 
     from nearfar.workflows.recording import Measured
 
-#: Maximum reasons of a disturbed run in one line; the record and the report have all.
+#: Maximum number of printed reasons of a disturbance. The record and the report contain all.
 MAX_REASONS = 3
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where the JSON goes, whether a disturbed run is an error, whether notes are printed, and
-    whether the text gives the verdict already."""
+    """How a result is shown."""
 
+    #: File for the JSON document; ``-`` is stdout.
     json: str | None = None
+    #: Whether a disturbed run is an error.
     strict: bool = False
+    #: Whether notes are suppressed.
     quiet: bool = False
+    #: Whether the text of the result contains the verdict on noise already.
     says_verdict: bool = False
 
 
 def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> None:
     """Print the result of a record, as text and as JSON if requested, and its verdict.
 
-    Raises NoisyError under --strict if the run was disturbed: the figures are still shown.
+    Raises NoisyError under --strict if the run was disturbed, after it has shown the figures.
     """
     from nearfar.report.console import note, show
 

@@ -12,9 +12,9 @@ from nearfar.cli import flags
 from nearfar.cli.output import show_measured
 from nearfar.errors import BadInputError
 
-#: Flags that go with ``--from``. All others configure a measurement, and ``--from`` runs none.
+#: Flags allowed with ``--from``. All other flags configure a measurement; ``--from`` makes none.
 _OF_CURVES = frozenset({"from_", "json", "csv", "quiet"})
-#: Flags that do not go with ``--matrix``: it measures all memories in one way.
+#: Flags not allowed with ``--matrix``, which uses the same settings for all memories.
 _OF_ONE_TIER = frozenset({"tier", "region", "threads", "size", "quick"})
 
 Region = Annotated[str | None, flags.size("--region", "Largest region of the latency curve.")]
@@ -42,17 +42,24 @@ def probe(
 ) -> None:
     """Probe one tier in depth, and write its device profile.
 
-    Latency: dependent loads in random order over regions from 4 KiB to beyond the last cache, on 4
-    KiB and on huge pages, which separates the cost of page walks; by block size; by percentile;
-    under load. Memory-level parallelism: independent pointer chases on one thread. Bandwidth:
-    reads, writes, non-temporal stores and copies by threads; mixes, orders, sizes and strides of
-    independent accesses. Persistence cost: a fence and a flushed line, by instruction.
+    The sections:
+
+    - latency: dependent loads in random order over regions from 4 KiB to beyond the last cache, on
+      4 KiB pages and on huge pages; the difference is the cost of page walks
+    - bandwidth: reads, writes, non-temporal stores and copies, by number of threads
+    - parallelism: the number of misses that a thread overlaps, from independent pointer chases
+    - blocks: latency by block size
+    - access: bandwidth of independent accesses by mix of reads and writes, order, size and stride
+    - persistence: the cost of a fence and of a flushed line, by instruction
+    - loaded: latency while other threads use bandwidth
+    - tails: percentiles of the latency of single loads
 
     The record includes profile.toml, which every verb accepts as a device profile.
 
-    --from measures nothing: it finds the knees of a CSV file with columns region_bytes and
-    latency_ns; with a column block_bytes, those of the smallest block. From a column ntwrite_ns (64
-    B non-temporal stores) over several blocks it also finds the access unit of the medium.
+    --from finds the knees of a published latency curve, and measures nothing. The CSV file has the
+    columns region_bytes and latency_ns. With a column block_bytes, the knees are those of the
+    smallest block. With a column ntwrite_ns as well (the time of a non-temporal store of 64 B), the
+    access unit of the medium is derived from the store times of different block sizes.
 
     --matrix measures latency and bandwidth from the CPUs of each node to the memory of each node.
 
@@ -98,7 +105,7 @@ def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:
 
 
 def _refuse_flags(context: typer.Context, other: str, without_effect: AbstractSet[str]) -> None:
-    """Raise BadInputError for the first flag that has no effect next to another one."""
+    """Raise BadInputError for the first given flag that has no effect together with ``other``."""
     for name in flags.given(context):
         if name in without_effect:
             raise BadInputError(

@@ -1,13 +1,15 @@
 """Changes of figures, and the verdict on each: worse, better or neither.
 
-A figure is *worse* if its key's direction says so, the change exceeds the threshold, and the
-intervals, where both sides have one, do not overlap. Of hundreds of unchanged figures some do not
-overlap by chance. So if intervals and repeats are known, the probability of each, corrected for the
-number of figures, must also be below 5 %. *Better* is the same in the other direction.
+A figure is *worse* if all of these conditions hold:
 
-Keys without a direction (sizes, counts, ratios) decide nothing. The same holds for an extreme of
-several repeats, which has no interval (the median of the same repeats decides), and for any other
-figure with fewer repeats than an interval requires.
+- It changed in the bad direction of its key (``records.keys``) by more than the threshold.
+- The intervals of both sides do not overlap, if both sides have one.
+- Its p-value, corrected for the number of figures, is below 5 %, if intervals and numbers of
+  repeats are known. Of hundreds of unchanged figures, a few have separate intervals by chance.
+
+*Better* is defined the same way for the good direction. Three kinds of figures have no verdict: those
+without a direction (sizes, counts, ratios); extremes of repeats, which have no interval (the median
+of the same repeats is judged instead); and other figures with too few repeats for an interval.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from nearfar.records.walk import Quantity
 if TYPE_CHECKING:
     from nearfar.stats import Bounded
 
-#: A change counts if its probability by chance is below this.
+#: Largest corrected p-value of a change that is reported.
 _CHANCE = 0.05
 
 Verdict = Literal["worse", "better"]
@@ -44,33 +46,38 @@ class Change:
         return self.now.value / self.before.value
 
     def agree(self) -> bool | None:
-        """Whether the intervals overlap; None if one of them is not recorded."""
+        """Whether the intervals overlap; None if a side has no interval."""
         if self.now.interval is None or self.before.interval is None:
             return None
         (low, high), (past_low, past_high) = self.now.interval, self.before.interval
         return low <= past_high and past_low <= high
 
     def extreme(self) -> bool:
-        """Whether a side is the best or the largest of its repeats."""
+        """Whether one of the sides is an extreme (best, largest) of its repeats."""
         sides = (self.now.provenance, self.before.provenance)
         return any(entry is not None and entry.statistic in EXTREMES for entry in sides)
 
     def uncertain(self) -> bool:
-        """Whether a side has fewer repeats than an interval requires."""
+        """Whether one of the sides has too few repeats for an interval."""
         return any(
             side.interval is None and side.provenance is not None and side.provenance.is_sampled()
             for side in (self.now, self.before)
         )
 
     def size(self) -> float:
-        """Return the size of the change either way: the absolute logarithm of the ratio, without
-        the digits in which rounding makes equal changes differ, so that these keep their order."""
+        """Return the size of the change: the absolute logarithm of the ratio.
+
+        It is rounded, so that equal changes compare equal and keep their order in a sort.
+        """
         ratio = self.ratio()
         return round(abs(math.log(ratio)), 9) if 0 < ratio < math.inf else math.inf
 
     def verdict(self, threshold: float) -> Verdict | None:
-        """Return whether it got worse or better by more than ``threshold``, a fraction of the old
-        value; None if it did not, or if nothing can be decided."""
+        """Return whether the figure got worse or better by more than ``threshold``.
+
+        The threshold is a fraction of the old value. None if the change is smaller, or if such a
+        figure has no verdict.
+        """
         direction = better(self.now.key)
         if direction is None or self.agree() or self.extreme() or self.uncertain():
             return None
@@ -80,7 +87,7 @@ class Change:
         return "better" if (change > 0) == (direction == "higher") else "worse"
 
     def worse(self, threshold: float) -> bool:
-        """Whether it got worse by more than ``threshold`` (a fraction of the value before)."""
+        """Whether the figure got worse by more than ``threshold``, a fraction of the old value."""
         return self.verdict(threshold) == "worse"
 
 
@@ -94,8 +101,10 @@ class Comparison:
 
     @cached_property
     def chances(self) -> dict[int, float]:
-        """Return, by ``id`` of a change, the probability that it is chance, corrected for the
-        number of figures; without an entry if intervals or repeats are missing."""
+        """Return the p-value of each change by its ``id``, corrected for the number of figures.
+
+        A change has no entry if its intervals or numbers of repeats are missing.
+        """
         from nearfar import stats
 
         bounded = [(id(change), pair) for change in self.changes if (pair := _bounded(change))]
@@ -103,11 +112,11 @@ class Comparison:
         return {key: chance for (key, _), chance in zip(bounded, corrected, strict=True)}
 
     def worse(self, threshold: float) -> list[Change]:
-        """Return figures that got worse beyond the threshold and not by chance, largest first."""
+        """Return figures that got worse significantly and beyond the threshold, largest first."""
         return self._judged("worse", threshold)
 
     def better(self, threshold: float) -> list[Change]:
-        """Return figures that got better beyond the threshold and not by chance, largest first."""
+        """Return figures that got better significantly and beyond the threshold, largest first."""
         return self._judged("better", threshold)
 
     def uncertain(self) -> int:
@@ -124,7 +133,7 @@ class Comparison:
 
 
 def _bounded(change: Change) -> tuple[Bounded, Bounded] | None:
-    """Return both sides for a test, if the figure has a direction."""
+    """Return both sides as input of a test; None without a direction, interval or repeats."""
     from nearfar.stats import Bounded
 
     sides = [

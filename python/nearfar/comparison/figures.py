@@ -1,9 +1,9 @@
 """Matched figures of two runs, of two profiles or of two answers.
 
-Figures of runs match if key, path and conditions are equal. Several base runs are merged: a figure
-is their median, and its interval spans all of theirs. Figures of profiles match by key and
-coordinates; those of answers (``nearfar sim --json``) by key and path, so that the same question
-can be answered for two memories.
+Figures of runs match if key, path, origin and conditions are equal. Several base runs are merged: a
+figure is the median of theirs, and its interval spans all of their intervals. Figures of profiles
+match if key and coordinates are equal. Figures of answers (``nearfar sim --json``) match if key,
+path and distinguishing conditions are equal, so that answers for two memories can be compared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _FREE = frozenset(
     }
 )
 
-#: Sections on one region beyond every cache, whose size depends on the cache that was found.
+#: Sections that use one region larger than every cache. Its size depends on the measured size of
+#: the last cache, and may therefore differ between runs.
 _BEYOND_CACHE = ("parallelism", "blocks", "tails")
 
 
@@ -55,7 +56,7 @@ def compare_runs(now: Run, before: Run | Sequence[Run]) -> Comparison:
 
 
 def _merged(quantities: Sequence[Quantity]) -> Quantity:
-    """Return the median of several runs; the interval spans all of theirs."""
+    """Return the median of a figure of several runs, with an interval that spans all of theirs."""
     *_, last = quantities
     if len(quantities) == 1:
         return last
@@ -72,7 +73,7 @@ def compare_sheets(now: Datasheet, before: Datasheet) -> Comparison:
 
 
 def compare_answers(now: BaseModel, before: BaseModel) -> Comparison:
-    """Match the figures that two answers have in common, wherever they were computed."""
+    """Match the figures that two answers have in common."""
     return _match(
         figures_of_answer(now), figures_of_answer(before), lambda q: (q.path, q.key, q.conditions)
     )
@@ -91,7 +92,10 @@ def _match(
 
 
 def _of_run(run: Run) -> Iterator[Quantity]:
-    """Yield the figures of a run; those of a sweep's cells with their flags and varied keys."""
+    """Yield the compared figures of a run.
+
+    Figures of a sweep's cells have their flags and their distinguishing conditions.
+    """
     of_cells = []
     for number in numbers(run.sections):
         if not isinstance(number, Quantity) or not is_compared(number.key):
@@ -110,10 +114,11 @@ def figures_of_answer(answer: BaseModel) -> Iterator[Quantity]:
 
 
 def _distinct(quantities: Sequence[Quantity]) -> Iterator[Quantity]:
-    """Yield quantities with their flags and those conditions that differ among figures of the same
-    name; numbered if none differs.
+    """Yield quantities with those of their conditions that distinguish them, and with their flags.
 
-    Counts, versions and other facts that a result stores next to its figures are not conditions.
+    Among quantities of equal path, key and flags, these are the conditions with different values.
+    If they do not distinguish all quantities, a number does. Facts that a result stores next to its
+    figures, such as versions, are dropped, because they are equal for all.
     """
     groups: dict[Hashable, list[Quantity]] = defaultdict(list)
     for quantity in quantities:
@@ -148,7 +153,7 @@ def _identity_in_run(quantity: Quantity) -> Hashable:
 
 
 def _of_sheet(sheet: Datasheet) -> Iterator[Quantity]:
-    """Yield every value and every point; the coordinates of a point are its conditions."""
+    """Yield all values and points of a profile. The coordinates of a point are its conditions."""
     for key, figure in sheet.figures.items():
         if (timing := timing_of(key)) and "clock_ns" in sheet.figures:
             yield Quantity("", f"{timing}_ns", sheet.timing_ns(timing), (), None, None)

@@ -1,9 +1,10 @@
-"""Shifts: how much a whole section of two runs got worse.
+"""Shifts: by which factor a whole section got worse between two runs.
 
-A single figure may differ by chance, or stay within its interval while the whole section moves
-with it. So each section has one more figure: the geometric mean of how many times worse its figures
-got, with a bootstrap interval over them (BCa). Figures of one section share their disturbances, so
-this interval describes the section as it was run, not future runs.
+A single figure may differ by chance. On the other hand, a section may get worse although each of
+its figures stays within its interval. Each section therefore has a cost: the geometric mean of the
+factors by which its figures got worse, with a bootstrap interval (BCa) over the figures. All
+figures of a section had the same disturbances. The interval therefore holds for these runs only; it
+does not predict other runs.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shape import MIN_REPEATS
 
-#: Fewer figures give no useful interval.
+#: Sections with fewer figures have no shift, because the interval would be useless.
 MIN_FIGURES = MIN_REPEATS
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A section: ``cost`` above 1 is worse, 1.1 by 10 %; ``low`` and ``high`` bound it at 95 %."""
+    """The change of a section: ``cost`` 1.1 means 10 % worse, with its 95 % interval.
+
+    ``cost`` is the ratio of times, or the inverse ratio of rates. ``figures`` is their number.
+    """
 
     section: str
     figures: int
@@ -34,21 +38,24 @@ class Shift:
     high: float
 
     def worse(self, threshold: float) -> bool:
-        """Whether the entire interval is worse by more than the threshold."""
+        """Whether the section is worse by more than the threshold, with its entire interval."""
         return self.low > 1 + threshold
 
     def better(self, threshold: float) -> bool:
-        """Whether the entire interval is better by more than the threshold."""
+        """Whether the section is better by more than the threshold, with its entire interval."""
         return self.high < 1 / (1 + threshold)
 
     def moved(self) -> bool:
-        """Whether the interval excludes no change."""
+        """Whether the interval does not contain 1."""
         return not self.low <= 1 <= self.high
 
 
 def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
-    """Return the sections of a run compared with several runs: the median shift, with an interval
-    that spans all of theirs, so that a section is worse only if it is worse than every base run."""
+    """Return the shift of each section of a run against several base runs.
+
+    It is the median of the shifts against each base run, with an interval that spans all of theirs.
+    So a section is worse only if it is worse than in every base run.
+    """
     found: dict[str, list[Shift]] = {}
     for run in before:
         for shift in shifts(compare_runs(now, run).changes):
@@ -66,7 +73,7 @@ def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
 
 
 def shifts(changes: Sequence[Change]) -> list[Shift]:
-    """Return sections with enough figures, in the order of the record."""
+    """Return the shifts of all sections with enough figures, in the order of the record."""
     costs: dict[str, list[float]] = {}
     for change in changes:
         cost = _cost(change)
@@ -81,7 +88,7 @@ def _section(change: Change) -> str:
 
 
 def _cost(change: Change) -> float | None:
-    """Return the logarithm of how many times worse; None without direction or for an extreme."""
+    """Return the logarithm of the factor by which a figure got worse; None for one not judged."""
     direction, ratio = better(change.now.key), change.ratio()
     if direction is None or change.extreme() or not 0 < ratio < math.inf:
         return None

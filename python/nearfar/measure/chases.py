@@ -1,10 +1,15 @@
 """Pointer chases of several kinds in one plan, for latencies of cache levels and page walks.
 
-Nodes of 64 bytes form a cycle that visits each line once a round. Nodes of 32 bytes lie two to a
-line, so that a round visits each line twice at random times, like look-ups in a table; an LRU cache
-holds no part of a larger 64-byte cycle. Several concurrent chases request lines more often, and
-hold more of a cache that neighbors share. A chase may also visit the lines of its region in
-address order, like a list in allocation order.
+A chase walks a cycle of nodes; one round visits each node once. There are three kinds:
+
+- Nodes of 64 bytes: a round visits each cache line once, in random order. A region that is larger
+  than an LRU cache never hits this cache.
+- Nodes of 32 bytes: a round visits each line twice, at random times. A region that is larger than a
+  cache still hits it in part, as look-ups in a table do.
+- Lines in address order, as a list whose nodes were allocated one after the other.
+
+A thread may run several chases concurrently. They request lines at a higher rate, and so keep more
+of their lines in a cache that other CPUs use, too.
 """
 
 from __future__ import annotations
@@ -20,18 +25,20 @@ from nearfar.measure.session import Samples
 from nearfar.units import MIB
 
 Pages = Literal["thp", "4k"]
-#: Bytes of a node: one node a line, or two.
+#: Node sizes in bytes: a round visits each line once, or twice.
 ONCE, REVISITED = 64, 32
-#: Instead of a node size: one node a line, in address order.
+#: In place of a node size: one node a line, visited in address order.
 IN_TURN = 0
-#: Rounds over all chases of an epoch: a disturbance lasts longer than the samples of a chase.
+#: How often an epoch samples all chases. A disturbance often lasts longer than all consecutive
+#: samples of a chase; samples of different rounds are further apart.
 ROUNDS: dict[Pages, int] = {"thp": 4, "4k": 2}
-#: Of consecutive samples the shortest counts: disturbances only add.
+#: The shortest of REPEATS consecutive samples is used, because a disturbance only adds time.
 SAMPLE_NS, REPEATS = 2_000_000, 3
-#: Concurrent chases: about as many gets as a core overlaps.
+#: Number of concurrent chases: about as many as a core overlaps look-ups in a hash map.
 AT_ONCE = 3
-#: Rounds over a region, and over the lines of the last cache, that fill the caches.
+#: Loads that fill the caches, in rounds over the region or over the lines of the last cache.
 _WARM_ROUNDS = 1.5
+#: Length of the walk that measures the pace of a chase.
 _STEP_NS = 200_000
 #: Nodes walked after linking, before the first round.
 _FIRST_STEPS = 1 << 12
@@ -56,8 +63,10 @@ Place = tuple[Pages, int, int]
 
 @dataclass(frozen=True)
 class ChasePlan:
-    """Chases on one CPU, next to a last cache of at most so many bytes. Values: ns a load, one a
-    round."""
+    """Chases on one CPU, whose last cache has at most ``cache_bytes``. Values: ns a load.
+
+    Each round adds one value to each chase.
+    """
 
     chases: tuple[Chase, ...]
     cpu: int
@@ -69,7 +78,10 @@ class ChasePlan:
         return self.chases
 
     def epoch(self, seed: int) -> Samples[Chase]:
-        """Fresh memory for each region; one page size after the other, to use less of it."""
+        """Map fresh memory for each region: first on one page size, then on the other.
+
+        The mappings of both page sizes would need twice the memory at the same time.
+        """
         samples: Samples[Chase] = Samples()
         order = random.Random(seed)
         for pages, rounds in ROUNDS.items():
@@ -98,16 +110,16 @@ class ChasePlan:
 
 
 def _warm(probe: LatencyProbe, place: Place, cache_bytes: int) -> None:
-    """Fill the caches with the region; concurrent chases do so fastest, also next to neighbors.
+    """Fill the caches with lines of the region, by concurrent chases, which fill them fastest.
 
-    Lines that are visited once a round, or in address order, need none: the region exceeds the
-    caches, or is so small that the untimed start of a sample fills them.
+    Only nodes of 32 bytes require this. The other chases run over regions that exceed the caches,
+    or over regions so small that the untimed start of a sample loads them.
     """
     _, region, node = place
     if node != REVISITED:
         return
     loads = _WARM_ROUNDS * min(region / node, cache_bytes / ONCE)
-    step_ns = probe.sample(_STEP_NS)["latency_ns"]  # in which chains count their time
+    step_ns = probe.sample(_STEP_NS)["latency_ns"]  # sample_chains derives its steps from it
     probe.sample_chains(AT_ONCE, int(loads / AT_ONCE * step_ns))
 
 

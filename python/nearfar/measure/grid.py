@@ -13,7 +13,7 @@ from nearfar.measure.session import Key, Samples
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-#: A grid is not reduced below this number of points.
+#: A grid of at most this many points is not reduced further.
 MIN_POINTS = 4
 
 
@@ -25,7 +25,7 @@ class GridPlan(ABC, Generic[Key]):
 
     @abstractmethod
     def open(self, seed: int) -> Any:
-        """Map fresh memory and return the probe that ``sample`` gets."""
+        """Map fresh memory, and return the probe that is passed to ``sample``."""
 
     def sample(self, probe: Any, key: Key, seed: int) -> tuple[float, Sequence[Usage]]:
         """Measure one point: its value, and the accounts of the timed threads."""
@@ -47,7 +47,7 @@ class GridPlan(ABC, Generic[Key]):
         return samples
 
     def smaller(self) -> Self | None:
-        """Every other point, and the last."""
+        """Keep every other point, and the last one."""
         if len(self.grid) <= MIN_POINTS:
             return None
         kept = list(self.grid[:-1:2])

@@ -7,7 +7,7 @@ terms are fitted by least squares of relative residuals, their number is chosen 
 criterion, and the interval of a K is its profile likelihood interval. The result is deterministic:
 the same curve always gives the same knees.
 
-A knee is a buffer of data or of translations: TLB reach bends a curve as a cache does.
+A knee is a cache, another buffer of data, or the reach of a TLB.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int_]]
 MIN_REGIONS = 6
 #: A smaller rise, relative to the plateau before it, does not count as a knee.
 MIN_RISE = 0.10
-#: Typical relative difference between noise-free curves and the terms.
+#: Typical relative difference between a curve without noise and the fitted sum of terms.
 MODEL_ERROR = 0.02
 MAX_KNEES = 6
 CANDIDATES_PER_OCTAVE = 12
 #: Two knees closer than this factor are not distinguished.
 MIN_GAP = 3.0
-#: Candidates tried for each new knee, and rounds of refinement.
+#: Maximum number of candidates that are tried for a new knee, and of rounds of refinement.
 TRIED = 40
 MAX_SWEEPS = 10
-#: p of a term: random accesses, and two steeper shapes.
+#: Values of p: 1 for random accesses, and two steeper shapes.
 SHAPES = (1.0, 2.0, 6.0)
-#: Cost of a knee in the criterion, in parameters: its K, its rise, its shape, and the search.
+#: Parameters that a knee adds to the information criterion: K, rise, p, and one for the search.
 KNEE_PARAMETERS = 4
-#: Search ends after this number of knees without improvement.
+#: The search ends after it has added this many knees without an improvement.
 MAX_FRUITLESS = 2
-#: 95 % point of chi squared with two degrees of freedom, the knee's K and its shape: then 95 % of
-#: the intervals cover on simulated curves, against 92 % with one.
+#: 95 % quantile of chi squared with two degrees of freedom: a knee's K and its shape p. On
+#: simulated curves, 95 % of these intervals contain the true K; with one degree of freedom, 92 %.
 PROFILE_95 = 5.99
 
 
@@ -98,7 +98,7 @@ class _Curve:
         self.goal = np.ones_like(latencies)
 
     def _terms_at(self, regions: FloatArray, chosen: IntArray) -> FloatArray:
-        """A row for each region, a column for each candidate: the reached fraction of its rise."""
+        """The fraction of a candidate's rise at a region: rows are regions, columns candidates."""
         ratio = self.sizes[chosen] / regions[:, None]
         shares: FloatArray = np.maximum(0.0, 1 - ratio ** self.shapes[chosen])
         return shares
@@ -116,7 +116,7 @@ class _Curve:
         return _Solution(tuple(chosen), float(found[0]), found[1:], float(rest @ rest))
 
     def misfits_with_one_more(self, others: Sequence[int]) -> FloatArray:
-        """For every candidate: the sum of squares if it were added; infinite if it cannot be."""
+        """The sum of squares with each candidate added; infinite for an unusable candidate."""
         columns = np.column_stack([self.weights, self.terms[:, list(others)]])
         basis = np.linalg.qr(columns)[0]
         rest = self.goal - basis @ (basis.T @ self.goal)
@@ -131,7 +131,7 @@ class _Curve:
         return np.where(usable, rest @ rest - gains, np.inf)
 
     def best_with_one_more(self, others: Sequence[int]) -> _Solution | None:
-        """The best candidate with which all knees still rise; None if there is none."""
+        """The solution with the best candidate added, if all rises are positive; otherwise None."""
         misfits = self.misfits_with_one_more(others)
         for candidate in np.argsort(misfits)[:TRIED]:
             if not np.isfinite(misfits[candidate]):
@@ -155,7 +155,7 @@ class _Curve:
         return solution
 
     def doubt(self, misfit: float) -> float:
-        """Twice the negative logarithm of the likelihood, less a constant."""
+        """The deviance: twice the negative log-likelihood, up to a constant."""
         count = self.regions.size
         return count * math.log(MODEL_ERROR**2 + misfit / count)
 
@@ -173,7 +173,7 @@ class _Curve:
         return bool(np.all(solution.rises * shares >= MIN_RISE * np.array(lower)))
 
     def best(self) -> _Solution:
-        """Add knees one by one, refining all each time; return the set of lowest criterion."""
+        """Add one knee at a time and refine all; return the solution with the lowest criterion."""
         solution = best = self.solve([])
         while len(solution.chosen) < min(MAX_KNEES, len(best.chosen) + MAX_FRUITLESS):
             added = self.best_with_one_more(solution.chosen)
@@ -203,8 +203,8 @@ class _Curve:
 def find(regions: Sequence[float], latencies_ns: Sequence[float]) -> list[FoundKnee]:
     """Knees of one curve, ascending; empty for a curve with one plateau.
 
-    ``regions`` in bytes, ascending and distinct, at least MIN_REGIONS of them. The scatter of the
-    figures is estimated from the curve itself. Raises ValueError for other input.
+    ``regions`` are in bytes, ascending and distinct, at least MIN_REGIONS. The noise of the
+    latencies is estimated from the curve itself. Raises ValueError for other input.
     """
     where, what = np.array(regions, dtype=float), np.array(latencies_ns, dtype=float)
     if not where.size == what.size >= MIN_REGIONS:

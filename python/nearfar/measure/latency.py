@@ -20,20 +20,26 @@ from nearfar.stats import median
 from nearfar.units import MIB, format_size
 
 SMALLEST_REGION = 4096
-#: Maximum number of untimed loads before a region: more has no effect beyond every cache.
+#: Maximum number of untimed loads before a region is timed. On a region larger than all caches,
+#: more of them do not change the state of the caches.
 WARM_STEPS = 1 << 18
 SAMPLE_NS = 2_000_000
-#: Last cache if neither the system nor the probe reports one.
+#: Size of the last cache if the system reports none and the probe finds none.
 ASSUMED_CACHE = 16 * MIB
+#: Largest region by default.
 MOST_BY_DEFAULT = 256 * MIB
-#: A knee with a smaller rise is not the end of a cache, but rather that of TLB reach.
+#: A knee with a smaller rise is attributed to TLB reach, not to a cache.
 MIN_CACHE_RATIO = 2.0
-#: Two neighbors of a region whose latencies differ by more are on both sides of a cache's edge.
+#: A region is at the edge of a cache if the latency rises by more than this factor from the region
+#: before it to the region after it.
 EDGE_RISE = 1.25
 
 
 def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64) -> list[int]:
-    """Regions in bytes in equal logarithmic steps: whole blocks, ascending."""
+    """Region sizes from ``least`` to ``most`` bytes, ascending, in equal logarithmic steps.
+
+    Each is a multiple of the block size.
+    """
     regions, step = [], 0
     while (region := least * 2 ** (step / steps_per_octave)) <= most * 1.001:
         regions.append(int(region) // block_bytes * block_bytes)
@@ -43,7 +49,7 @@ def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64)
 
 @dataclass(frozen=True)
 class LatencyPlan:
-    """Chases on one tier over regions in equal logarithmic steps. Grid: region bytes."""
+    """Pointer chases over regions of one tier. Grid: region sizes in bytes; values: ns a load."""
 
     tier: str
     cpu: int
@@ -54,13 +60,13 @@ class LatencyPlan:
 
     @property
     def grid(self) -> Sequence[int]:
-        """Regions in bytes, whole blocks, ascending."""
+        """Region sizes in bytes, ascending, in equal logarithmic steps."""
         return octaves(
             SMALLEST_REGION, self.max_region_bytes, self.steps_per_octave, self.block_bytes
         )
 
     def epoch(self, seed: int) -> Samples[int]:
-        """One fresh mapping; each region in a random order."""
+        """Map memory once, and measure the regions in random order."""
         probe = LatencyProbe(self.tier, self.max_region_bytes, self.cpu)
         samples: Samples[int] = Samples()
         regions = list(self.grid)
@@ -74,7 +80,7 @@ class LatencyPlan:
         return samples
 
     def smaller(self) -> LatencyPlan | None:
-        """Whole octaves first, then half the largest region, down to 64 MiB."""
+        """First, one region per octave. Then halve the largest region while it exceeds 64 MiB."""
         if self.steps_per_octave > 1:
             return replace(self, steps_per_octave=1)
         if self.max_region_bytes > 64 * MIB:
@@ -108,10 +114,10 @@ def measure(
 
 
 def cache_edges(latency_by_region: Mapping[int, float]) -> set[int]:
-    """Regions where a cache ends: the latency rises from the region before to the one after.
+    """Regions at the edge of a cache: latency rises from the region before to the region after.
 
-    There the physical pages of a buffer decide between hit and miss, so its repeats spread on an
-    idle machine, too.
+    At an edge, the physical pages of a buffer decide how many loads miss. The latency therefore
+    differs between repeats on an idle machine, too.
     """
     regions = sorted(latency_by_region)
     edges = set()
@@ -123,18 +129,19 @@ def cache_edges(latency_by_region: Mapping[int, float]) -> set[int]:
 
 
 def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
-    """Knees of a measured curve; empty if too few of its regions were measured."""
+    """Knees of a measured curve; empty if it has fewer points than a fit requires."""
     if len(curve.points) < knees.MIN_REGIONS:
         return []
     return knees.find([p.region_bytes for p in curve.points], [p.latency_ns for p in curve.points])
 
 
 def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
-    """Bytes of the last knee beyond which loads take at least twice as long.
+    """Size in bytes of the last cache as this CPU can use it: the largest knee that is a cache.
 
-    That is the cache that this CPU can use: virtual machines and neighbors make it smaller than the
-    reported one. Memory takes several times as long as the last cache, while page walks, the other
-    cause of a knee at this size, add about half a load. None if no knee rises that far.
+    It is smaller than the reported size if other virtual machines or processes use the cache, too.
+    A knee is either a cache or TLB reach. Memory takes several times as long as the last cache, but
+    page walks add only about half of a load's time; so a knee is a cache if latency at least
+    doubles. None if no knee rises that much.
     """
     caches = [knee.region_bytes for knee in found if knee.ratio >= MIN_CACHE_RATIO]
     return max(caches, default=None)
@@ -154,7 +161,7 @@ def _records(curve: LatencyCurve, found: Sequence[FoundKnee], session: Session) 
 
 
 def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> int:
-    """The effective last cache from a coarse curve, in about two seconds."""
+    """The effective last cache in bytes, from a coarse curve that takes about two seconds."""
     largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
     plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
     curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1), judge_spread=False)
@@ -162,12 +169,15 @@ def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> 
 
 
 def default_region(reported_bytes: int | None) -> int:
-    """Bytes of the largest region: well beyond the last cache, if that is known."""
+    """Size of the largest region: eight times the last cache, at most 256 MiB."""
     return min(8 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
 
 
 def page_variants(tier: str) -> list[str]:
-    """Variants of a tier of anonymous memory on huge and on 4 KiB pages; any other tier itself."""
+    """The tier on huge pages and on 4 KiB pages, if its page size can be chosen and is not set.
+
+    Otherwise only the tier itself.
+    """
     spec = parse_tier(tier)
     if spec["maps"] == "memory" and spec["pages"] == "system":
         return [f"{tier},pages=thp", f"{tier},pages=4k"]
@@ -183,7 +193,7 @@ def measure_tiers(
     effort: Effort,
     steps_per_octave: int = 2,
 ) -> tuple[LatencyResult, list[Skipped]]:
-    """One curve for each tier and page size, sharing the effort's budget.
+    """One curve for each tier and page size; the curves share the effort's budget equally.
 
     A tier that cannot be mapped is skipped if another can be; otherwise its error is raised.
     """
@@ -212,12 +222,17 @@ def measure_tiers(
 def _with_last_cache(
     session: Session, curves: list[LatencyCurve], reported_bytes: int | None
 ) -> LatencyResult:
-    """The curves, and the effective last cache: of a knee, else as reported, else assumed."""
+    """The curves, and the effective last cache.
+
+    Its size is that of a knee. Without a knee, it is the size that the system reports; without a
+    report, an assumed size.
+    """
     found = knees_of(curves[0])
     knee = effective_last_cache(found)
     records = _records(curves[0], found, session)
     last = next((record for record in records if record.region_bytes == knee), None)
-    source = "the system's report" if reported_bytes else "assumed: neither a knee nor a report"
+    assumed = "assumed; no knee was found, and the system reports none"
+    source = "the system's report" if reported_bytes else assumed
     key = "effective_last_cache_bytes"
     return LatencyResult(
         intervals={key: (last.low, last.high)} if last else {},

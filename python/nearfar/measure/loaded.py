@@ -15,17 +15,19 @@ from nearfar.stats import median
 from nearfar.units import MIB
 
 SAMPLE_NS = 10_000_000
-#: Minimum for each traffic thread: four last caches together, so that traffic reaches memory.
+#: Minimum size for each traffic thread. By default all of them together traverse four times the
+#: last cache, so that the traffic reaches memory.
 MIN_TRAFFIC_BYTES = 64 * MIB
+#: Unpaced runs that find the highest bandwidth of a mix.
 TRIES = 5
-#: reads, writes of the traffic
+#: Mixes of the traffic: reads and writes.
 MIXES = ((1, 0), (1, 1))
-#: Fractions of the unpaced traffic; the last point is unpaced itself.
+#: Offered bandwidths as fractions of the highest one. Infinity: not paced.
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, math.inf)
 
 
 class Load(NamedTuple):
-    """One point of the grid. ``offered_bytes_per_s`` is that of each traffic thread."""
+    """One point of the grid: a mix of traffic, and the bandwidth offered by each traffic thread."""
 
     reads: int
     writes: int
@@ -37,7 +39,10 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadedPlan(GridPlan[Load]):
-    """Loads on one tier. Values: ns a load of the chaser; counts: achieved bytes/s."""
+    """A chase on one tier while other threads cause traffic. Values: ns a load of the chase.
+
+    Companions: the achieved bandwidth in bytes/s, traffic and chase together.
+    """
 
     tier: str
     region_bytes: int
@@ -45,7 +50,7 @@ class LoadedPlan(GridPlan[Load]):
     cpus: tuple[int, ...]
 
     def open(self, seed: int) -> LoadedProbe:
-        """Chase on the first CPU, traffic on all others."""
+        """Map memory for a chase on the first CPU and for traffic on all other CPUs."""
         return LoadedProbe(
             self.tier,
             self.region_bytes,
@@ -56,7 +61,7 @@ class LoadedPlan(GridPlan[Load]):
         )
 
     def epoch(self, seed: int) -> Samples[Load]:
-        """One epoch of the grid, with the achieved bandwidth next to each latency."""
+        """Measure latency and achieved bandwidth of each point, in random order."""
         probe = self.open(seed)
         samples: Samples[Load] = Samples()
         for load in self.shuffled(seed):
@@ -65,11 +70,11 @@ class LoadedPlan(GridPlan[Load]):
             )
             samples.add(load, run["latency_ns"], run["members"])
             achieved = run["traffic_bytes_per_s"] + run["chaser_bytes_per_s"]
-            samples.counts.setdefault(load, []).append(achieved)
+            samples.companions.setdefault(load, []).append(achieved)
         return samples
 
     def smaller(self) -> Self | None:
-        """Every other load of each mix; idle and unpaced are kept."""
+        """Keep every other point of each mix, including the idle and the unpaced one."""
         loads = [load for load in self.grid if load[:2] == self.grid[0][:2]]
         if len(loads) <= 4:
             return None
@@ -98,7 +103,7 @@ def measure(
             **session.figures(
                 tier,
                 latency_ns=median(samples.of(load)),
-                bandwidth_bytes_per_s=median(samples.counts[load]),
+                bandwidth_bytes_per_s=median(samples.companions[load]),
             ),
         )
         for load in sorted(samples.series)
@@ -107,7 +112,7 @@ def measure(
 
 
 def _grid(plan: LoadedPlan, seed: int) -> list[Load]:
-    """Loads as fractions of the maximum that each mix reaches unpaced in a few tries."""
+    """The points of each mix: fractions of the highest bandwidth that it reaches unpaced."""
     probe = plan.open(seed)
     grid = []
     for reads, writes in MIXES:
@@ -116,7 +121,7 @@ def _grid(plan: LoadedPlan, seed: int) -> list[Load]:
             for _ in range(TRIES)
         ]
         most = max(tries) / (len(plan.cpus) - 1)  # disturbances only slow traffic down
-        # Idle does not depend on the mix: once is enough.
+        # The idle latency does not depend on the mix, so only the first mix has this point.
         shares = SHARES if (reads, writes) == MIXES[0] else SHARES[1:]
         grid += [Load(reads, writes, share * most) for share in shares]
     return grid

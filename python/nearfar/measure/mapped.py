@@ -42,7 +42,7 @@ class Access(NamedTuple):
 
 
 def _all_accesses() -> list[Access]:
-    """Every sensible combination; O_DIRECT and io_uring bypass the page cache: cold."""
+    """Every useful combination. O_DIRECT and io_uring bypass the page cache, so they are cold."""
     warmths: dict[TransferMethod, tuple[Warmth, ...]] = {
         "mapped": ("cold", "warm", "resident"),
         "buffered": ("cold", "warm"),
@@ -62,7 +62,7 @@ def _all_accesses() -> list[Access]:
 
 @dataclass(frozen=True)
 class MappedPlan:
-    """One file, all accesses. Values: bytes/s; counts: page faults a GiB."""
+    """All accesses on one file. Values: bytes/s; companions: page faults per GiB."""
 
     path: str
     size_bytes: int
@@ -75,7 +75,7 @@ class MappedPlan:
         return self.accesses
 
     def epoch(self, seed: int) -> Samples[Access]:
-        """A fresh file; each access once, in a random order."""
+        """Create a file, and measure each access once, in random order."""
         samples: Samples[Access] = Samples()
         bench = MappedBench(self.path, self.size_bytes, self.cpu)
         order = list(self.accesses)
@@ -90,15 +90,16 @@ class MappedPlan:
                 seed,
                 ACCESS_BUDGET_NS,
             )
-            # Threads that wait for a device have little CPU time on an idle machine: not judged.
+            # A thread that waits for a device uses little CPU time on an idle machine, too.
+            # Its usage is not evidence of a disturbance.
             waits = access.warmth == "cold" or access.direction == "write"
             samples.add(access, sample["bytes"] / sample["seconds"], [] if waits else [sample])
             faults = sample["minor_faults"] + sample["major_faults"]
-            samples.counts.setdefault(access, []).append(faults * GIB / sample["bytes"])
+            samples.companions.setdefault(access, []).append(faults * GIB / sample["bytes"])
         return samples
 
     def smaller(self) -> MappedPlan | None:
-        """Without io_uring, then without cold writes."""
+        """First drop io_uring, then cold writes other than by O_DIRECT."""
         without_uring = tuple(a for a in self.accesses if a.method != "uring")
         if without_uring != self.accesses:
             return replace(self, accesses=without_uring)
@@ -149,7 +150,7 @@ def _refuse_device(path: str) -> None:
 def measure(
     session: Session, plan: MappedPlan, effort: Effort, inspection: Inspection
 ) -> tuple[MappedResult, list[Skipped]]:
-    """Measure all ways of an inspected file. Returns also what was given up."""
+    """Measure all accesses of an inspected file. Returns the result and the skipped accesses."""
     samples, dropped = session.repeat(
         "mapped", "bytes_per_s", plan, effort, judge_spread=False, kernel_works=True
     )
@@ -179,7 +180,7 @@ class _Figures:
     def point(self, access: Access) -> MappedPoint:
         estimates = {
             "bandwidth_bytes_per_s": median(self.samples.of(access)),
-            "faults_per_gib": median(self.samples.counts[access]),
+            "faults_per_gib": median(self.samples.companions[access]),
         }
         return MappedPoint(
             **access._asdict(),
@@ -226,7 +227,7 @@ class _Figures:
             for slow, fast, faults in zip(
                 self.samples.series[fresh],
                 self.samples.series[resident],
-                self.samples.counts[fresh],
+                self.samples.companions[fresh],
                 strict=True,
             )
             if faults > 0
@@ -242,7 +243,7 @@ class _Figures:
 
 
 def file_system(path: Path) -> str:
-    """Type of the file system that holds a path, or would hold it."""
+    """Type of the file system that contains a path. The path need not exist."""
     where = path.absolute()
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     best: tuple[int, str] = (-1, "unknown")

@@ -53,7 +53,7 @@ DEFAULT_FILE = "nearfar-map.pool"
 
 
 class Key(NamedTuple):
-    """One figure of one point of the sweep; ``of`` names a primitive, or is empty."""
+    """One figure of one point of the sweep. ``of`` names the primitive of a primitive's figure."""
 
     operations: int
     value_bytes: int

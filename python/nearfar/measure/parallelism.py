@@ -1,4 +1,4 @@
-"""Memory-level parallelism: the time of a load with several independent concurrent chases."""
+"""Memory-level parallelism: the time of a load while one thread runs several pointer chases."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ WARM_STEPS = 1 << 18
 
 @dataclass(frozen=True)
 class ChainPlan(GridPlan[int]):
-    """Numbers of chains over one region. Values: ns a load."""
+    """Concurrent chases (chains) over one region. Grid: number of chains; values: ns a load."""
 
     tier: str
     region_bytes: int
     cpu: int
 
     def open(self, seed: int) -> LatencyProbe:
-        """A cycle of single lines over the region."""
+        """Map the region and link its cache lines into one cycle in random order."""
         probe = LatencyProbe(self.tier, self.region_bytes, self.cpu)
         probe.prepare(self.region_bytes, 64, seed, WARM_STEPS)
         return probe
 
     def sample(self, probe: LatencyProbe, key: int, seed: int) -> tuple[float, Sequence[Usage]]:
-        """That many chains, started at evenly spaced places of the cycle."""
+        """Run ``key`` chains that start at evenly spaced nodes of the cycle."""
         sample = probe.sample_chains(key, SAMPLE_NS)
         latency_ns = check_latency(sample["latency_ns"], key, f"{key} chases on {self.tier}")
         return latency_ns, [sample]
@@ -45,7 +45,7 @@ class ChainPlan(GridPlan[int]):
 def measure(
     session: Session, tier: str, region_bytes: int, cpu: int, effort: Effort
 ) -> ParallelismResult:
-    """Measure all numbers of chains; the region should lie beyond every cache."""
+    """Measure all numbers of chains. The region should be larger than every cache."""
     plan = ChainPlan(CHAINS, tier, region_bytes, cpu)
     samples, _ = session.repeat(f"parallelism {tier}", "ns", plan, effort, label="{} chains".format)
     points = [

@@ -2,9 +2,9 @@
 
 A measurement is a *plan*: a small picklable value whose ``epoch(seed)`` maps fresh buffers,
 measures each point of its grid a few times in an interleaved order, and releases everything. The
-session repeats epochs, every fifth of them in a fresh process, until the medians are precise enough
-or the time is up, but at least six times. A plan that exceeds its time drops points of its grid,
-not repeats.
+session repeats epochs until the medians are precise enough or the time is up. Every fifth epoch
+runs in a fresh process. If six epochs do not fit into the time, the plan drops points of its grid.
+Only an ``Effort`` with ``max_s`` may end with fewer than six epochs, and then after at least three.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from nearfar.stats import Estimate, enough, median
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-#: Minimum number of fresh mappings of each point.
+#: Minimum number of epochs, and so of fresh mappings of each point.
 MIN_EPOCHS = MIN_REPEATS
 MAX_EPOCHS = 40
-#: Minimum if the time is up.
+#: Minimum if more epochs would exceed ``Effort.max_s``.
 FEWEST_EPOCHS = 3
-#: Repeats from which on the spread of a point counts as evidence of a disturbance.
+#: Minimum number of epochs for the spread of a point to count as evidence of a disturbance.
 MIN_TO_JUDGE = 5
-#: Target half-width of the interval of each median, relative.
+#: Target half-width of the interval of each median, as a fraction of the median.
 TOLERANCE = 0.02
 
 Key = TypeVar("Key", bound=Hashable)
@@ -45,33 +45,40 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass
 class Samples(Generic[Key]):
-    """The result of one or more epochs.
+    """The values of one epoch, or those of several epochs after ``gather``.
 
-    ``series``: repeats by grid point; ``counts``: a count for each repeat (page faults);
-    ``usages``: the accounts of every timed thread; ``worst_error``: of checked results; ``extras``:
-    side results, one entry an epoch, in a format that only the plan knows. Gathered over epochs,
-    ``series`` holds one value an epoch, the median of its repeats: repeats on the same pages are
-    not independent, and would make intervals too narrow. ``raw`` holds all repeats.
+    ``gather`` reduces the repeats of an epoch to their median. Repeats on the same pages are not
+    independent; used one by one they would make intervals too narrow.
     """
 
+    #: Values by grid point: the repeats of one epoch; after ``gather``, one value per epoch.
     series: dict[Key, list[float]] = field(default_factory=dict)
+    #: After ``gather``: all repeats of all epochs by grid point.
     raw: dict[Key, list[float]] = field(default_factory=dict)
-    counts: dict[Key, list[float]] = field(default_factory=dict)
+    #: A second figure of each grid point, such as its page faults. Lists are as in ``series``.
+    companions: dict[Key, list[float]] = field(default_factory=dict)
+    #: Largest relative error of the results that the epochs checked.
     worst_error: float = 0.0
+    #: CPU and wall time of every timed thread.
     usages: list[Usage] = field(default_factory=list)
+    #: Other results, one entry per epoch. Only the plan reads them.
     extras: list[Any] = field(default_factory=list)
-    #: accounts of each repeat by grid point; gathered, those of the repeats that count, by epoch
+    #: Usages by grid point: of each repeat; after ``gather``, of the repeats used in each epoch.
     accounts: dict[Key, list[list[Usage]]] = field(default_factory=dict)
+    #: After ``gather``: the usages of the repeats that are used, for each epoch.
     kept: list[list[Usage]] = field(default_factory=list)
 
     def add(self, key: Key, value: float, usages: Sequence[Usage]) -> None:
-        """Add one repeat."""
+        """Add one repeat of a grid point, with the usages of its timed threads."""
         self.series.setdefault(key, []).append(value)
         self.usages.extend(usages)
         self.accounts.setdefault(key, []).append(list(usages))
 
     def gather(self, epoch: Samples[Key]) -> None:
-        """Add another epoch. Repeats whose threads were preempted count only if all were."""
+        """Add another epoch.
+
+        Ignores repeats of a point whose threads were preempted, unless all of its repeats were.
+        """
         dropped: set[int] = set()
         for key, values in epoch.series.items():
             accounts = epoch.accounts.get(key, [])
@@ -83,33 +90,33 @@ class Samples(Generic[Key]):
             self.accounts.setdefault(key, []).append([u for each in accounts for u in each])
             self.series.setdefault(key, []).append(float(np.median(values)))
             self.raw.setdefault(key, []).extend(epoch.series[key])
-        for key, values in epoch.counts.items():
-            self.counts.setdefault(key, []).append(float(np.median(values)))
+        for key, values in epoch.companions.items():
+            self.companions.setdefault(key, []).append(float(np.median(values)))
         self.worst_error = max(self.worst_error, epoch.worst_error)
         self.kept.append([usage for usage in epoch.usages if id(usage) not in dropped])
         self.usages.extend(epoch.usages)
         self.extras.extend(epoch.extras)
 
     def of(self, key: Key) -> list[float]:
-        """Values of a point for statistics: one an epoch; for a single epoch, its repeats."""
+        """The values of a point for statistics: one per epoch, or all repeats of a single epoch."""
         values = self.series[key]
         return values if len(values) > 1 else self.raw[key]
 
     def keep(self, keys: Collection[Key]) -> None:
-        """Remove all other points."""
-        for table in (self.series, self.raw, self.counts, self.accounts):
+        """Remove all points except these."""
+        for table in (self.series, self.raw, self.companions, self.accounts):
             for key in [key for key in table if key not in keys]:
                 del table[key]
 
     def keep_epochs(self, epochs: Sequence[int]) -> bool:
-        """Remove all other epochs from the statistics, of all points, so that pairs stay pairs.
+        """Remove all epochs except these from all points; ratios need the same epochs in each.
 
-        Returns whether that was possible: each point must have a value in each epoch.
+        Returns False, and removes nothing, unless each point has a value in each epoch.
         """
-        lengths = {len(v) for v in (*self.series.values(), *self.counts.values())}
+        lengths = {len(v) for v in (*self.series.values(), *self.companions.values())}
         if lengths != {len(self.kept)}:
             return False
-        for table in (self.series, self.counts):
+        for table in (self.series, self.companions):
             for key, values in table.items():
                 table[key] = [values[epoch] for epoch in epochs]
         for key, accounts in self.accounts.items():
@@ -119,13 +126,13 @@ class Samples(Generic[Key]):
 
 
 def cpu_share(usages: Sequence[Usage]) -> float:
-    """CPU time over wall time of timed threads; 1 if none was accounted for."""
+    """CPU time of timed threads over their wall time; 1 without usages."""
     wall_ns = sum(usage["wall_ns"] for usage in usages)
     return sum(usage["cpu_ns"] for usage in usages) / wall_ns if wall_ns else 1.0
 
 
 class Plan(Protocol[Key]):
-    """A measurement that can be repeated. Implementations are frozen, picklable dataclasses."""
+    """A measurement that can be repeated. Implementations are frozen dataclasses, and picklable."""
 
     @property
     def grid(self) -> Sequence[Key]:
@@ -140,33 +147,35 @@ class Plan(Protocol[Key]):
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: a fixed number of epochs, or until precise enough within the budget.
+    """How long to measure: a fixed number of epochs, or within a budget of time."""
 
-    ``apart``: every fifth epoch runs in a fresh process, which takes half a second to start;
-    ``patience_s``: beyond the budget, for calm epochs in place of disturbed ones; ``max_s``: ends
-    after three epochs instead of six if more would exceed it; figures have no interval then.
-    """
-
+    #: Time in which the medians should become precise enough. At least six epochs run anyway.
     budget_s: float
+    #: A fixed number of epochs; None: as many as precision requires and the budget allows.
     epochs: int | None = None
+    #: Epochs that run before the first one, and are not used.
     warmup: int = 0
+    #: Whether every fifth epoch runs in a fresh process, which takes half a second to start.
     apart: bool = True
+    #: Time beyond the budget for epochs that replace disturbed ones.
     patience_s: float = 0.0
+    #: If six epochs would take longer, at least three run, and figures have no interval.
     max_s: float = math.inf
 
 
 @dataclass
 class Session:
-    """One run of one verb."""
+    """The context that all measurements of one run share."""
 
     machine_id: str
     seed: int
     progress: Progress
     noise: NoiseMeter = field(default_factory=NoiseMeter)
+    #: Receives the raw values of each point: name of the series, unit, values.
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
-    #: Start of the next series on the progress bar of the whole run, and its width (0 to 1).
+    #: Start and width of the next series on the progress bar, as fractions of the whole run.
     span: tuple[float, float] = (0.0, 1.0)
-    #: Key of the section that is measured, where a run has several.
+    #: Key of the section that is measured; empty in a run of one section.
     section: str = ""
 
     def figures(
@@ -174,7 +183,7 @@ class Session:
     ) -> dict[str, Any]:
         """Values, intervals and provenance of figures measured on these tiers.
 
-        ``persistent``: they measure a persistence cost.
+        ``persistent``: whether the figures are persistence costs.
         """
         origin, note = origin_of(*tiers, persistent=persistent)
         return quantities(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
@@ -193,10 +202,14 @@ class Session:
     ) -> tuple[Samples[Key], list[Key]]:
         """Repeat a plan. Returns its samples, and the points dropped for lack of time.
 
-        ``judge_spread``: whether wide points count as evidence of a disturbance; ``kernel_works``:
-        see ``noise.Watch``; ``label``: formats a point for output; ``edges``: points whose spread
-        is the memory's, by the medians. Epochs that other work disturbed are repeated within the
-        effort's time, and do not count if there are enough calm ones.
+        Disturbed epochs are repeated within the effort's time. They are removed from the samples if
+        at least six epochs were calm.
+
+        - ``judge_spread``: whether a point that spreads widely is evidence of a disturbance
+        - ``kernel_works``: see ``noise.Watch``
+        - ``label``: formats a point for output
+        - ``edges``: returns, given the medians, the points at the edge of a cache, whose spread is
+          not evidence of a disturbance
         """
         wanted = list(plan.grid)
         started = time.monotonic()
@@ -235,7 +248,10 @@ class Session:
         return samples, [key for key in wanted if key not in samples.series]
 
     def _fitted(self, plan: Plan[Key], took: float, effort: Effort) -> Plan[Key]:
-        """Drop points until the minimum number of epochs fits the budget, judged by grid size."""
+        """Drop points until the minimum number of epochs fits into the budget.
+
+        An epoch is assumed to take time in proportion to the size of the grid.
+        """
         if effort.epochs is not None:
             return plan
         full = len(plan.grid)
@@ -249,7 +265,11 @@ class Session:
     def _continues(
         self, samples: Samples[Key], laps: Sequence[Lap], spent_s: float, effort: Effort
     ) -> bool:
-        """Whether another epoch follows: for precision, or, in a calm moment, for a calm one."""
+        """Whether another epoch should run.
+
+        It should if the medians are not precise enough. It also should if fewer than six epochs
+        were calm: then this waits for a calm moment, while the time allows.
+        """
         epochs = len(laps)
         if not self._done(samples, epochs, spent_s, effort):
             return True
@@ -291,7 +311,7 @@ def _calm(samples: Samples[Any], laps: Sequence[Lap]) -> list[int]:
 
 
 def _prefer_calm(samples: Samples[Any], laps: Sequence[Lap], watch: Watch) -> None:
-    """Set disturbed epochs aside if there are enough calm ones."""
+    """Remove disturbed epochs from the samples and from the verdict if at least six were calm."""
     calm = _calm(samples, laps)
     if len(calm) < MIN_EPOCHS or len(calm) == len(laps):
         watch.only(laps)
@@ -301,12 +321,12 @@ def _prefer_calm(samples: Samples[Any], laps: Sequence[Lap], watch: Watch) -> No
 
 
 def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:
-    """Run one epoch in a fresh process: other addresses, other physical pages."""
+    """Run one epoch in a fresh process, which has other addresses and other physical pages."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send_epoch, args=(sender, epoch, seed), daemon=True)
-    # A child started with SIGINT blocked never gets one: Ctrl-C is handled by the parent, which
-    # receives a pending one as soon as it unblocks the signal.
+    # The child inherits the blocked SIGINT, so that only the parent handles Ctrl-C. A signal that
+    # arrives meanwhile is delivered to the parent when it unblocks SIGINT.
     listening = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         child.start()

@@ -1,8 +1,10 @@
-"""Several sections in one run: ``study``, and the probe of a tier.
+"""Runs with several sections: ``study``, and the probe of a tier.
 
-Each section has a fraction of the time and reduces its grid to fit, then its repeats; dropped
-points are listed. Time that a section exceeded is taken from the later ones, in proportion; time
-that is left is for calm moments. A finished section is saved before the next one starts.
+Each section has a fraction of the time. If six epochs do not fit, the section drops points of its
+grid, which are listed as skipped; it takes fewer epochs only if six would exceed ``max_overrun``
+times its time. If a section exceeds its time, all later ones get proportionally less. If it leaves
+time, later ones may use that to repeat disturbed epochs. A finished section is saved before the
+next one starts.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ from nearfar.records.structures import StructuresResult
 from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
 
-#: Fraction of the whole time, by section, in execution order. The remainder is for setup and for
-#: the report.
+#: The sections of a study in execution order, each with its fraction of the time. The remainder is
+#: for setup and for the report.
 STUDY = {
     "latency": 0.15,
     "bandwidth": 0.08,
@@ -67,8 +69,10 @@ STUDY = {
     "mapped": 0.07,
     "structures": 0.1,
 }
-#: Added to a study of a machine that has several memory nodes, in place of a part of all others.
+#: Fraction of the section ``matrix``, which a study has on a machine with several memory nodes. The
+#: other sections then get proportionally less.
 MATRIX = 0.05
+#: The sections of a probe.
 PROBE = {
     "latency": 0.3,
     "bandwidth": 0.12,
@@ -79,14 +83,15 @@ PROBE = {
     "loaded": 0.1,
     "tails": 0.04,
 }
-#: No section starts once this fraction of the time is used: earlier sections may exceed theirs,
-#: because the minimum number of repeats is kept.
+#: No section starts later than at this multiple of the whole time. Sections may exceed their time,
+#: because they run a minimum number of epochs.
 LATEST_START = 2.0
-#: Least fraction of a section's time that is left to it if earlier ones exceeded theirs.
+#: A section gets at least this fraction of its time, however much earlier ones exceeded theirs.
 MIN_LEFT = 0.2
-#: A coarse probe, with one region size an octave.
+#: The sections of a coarse probe, which measures one region size per octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
-#: Probes of a paced tier: only kernels that know their bytes keep its pace.
+#: The sections of a probe of a paced tier. Only array kernels can be slowed down to its pace,
+#: because they know how many bytes they move.
 PACED = {"bandwidth": 0.8}
 MAPPED_BYTES = 256 * MIB
 MAP_POINTS = (maps.Point(20_000, 8), maps.Point(200_000, 8))
@@ -96,34 +101,38 @@ INTSET_ENTRIES, INTSET_UPDATE_PERCENT = 1024, 50
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The contents of a study.
+    """The contents of a study or of a probe."""
 
-    ``tiers``: the first one is probed in depth, all of them for latency and bandwidth; ``shares``:
-    sections and their fractions of ``time_s``; ``left_out``: sections that the tier does not
-    support; ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
-    ``array_bytes``: of each array, or four times the last cache; ``curve``: competition with few,
-    half and most of the threads far, instead of one; ``patience_s``: of each section, beyond its
-    time, for calm epochs; ``max_overrun``: multiple of its time after which a section takes fewer
-    repeats.
-    """
-
+    #: Latency and bandwidth of all tiers are measured; most other sections use the first tier.
     tiers: Sequence[str]
+    #: Sections in execution order, with their fractions of ``time_s``.
     shares: Mapping[str, float]
     time_s: float
     cpus: Sequence[int]
+    #: Largest region of the latency curves.
     region_bytes: int
+    #: Directory of the file that the section ``mapped`` uses.
     path: Path = Path()
+    #: Numbers of threads; empty: the default ones.
     threads: Sequence[int] = ()
+    #: Size of each array; None: four times the last cache, at least 64 MiB.
     array_bytes: int | None = None
+    #: Fixed number of epochs of each section; None: as many as precision requires.
     runs: int | None = None
+    #: Epochs of each section that run first and are not used.
     warmup: int = 0
+    #: Sections that the tier does not support; they are listed as skipped.
     left_out: Sequence[str] = ()
+    #: Whether ``compete`` also runs with half and with most of the threads in far memory, not only
+    #: with one.
     curve: bool = False
+    #: Time of each section beyond its own, for epochs that replace disturbed ones.
     patience_s: float = 0.0
+    #: Multiple of its time from which on a section may run fewer than six epochs.
     max_overrun: float = math.inf
 
     def effort(self, section: str, parts: int = 1) -> Effort:
-        """The budget of one of ``parts`` equal parts of a section."""
+        """The effort of one part of a section that has ``parts`` equal parts."""
         budget_s = self.time_s * self.shares[section] / parts
         return Effort(
             budget_s,
@@ -135,9 +144,11 @@ class StudyPlan:
         )
 
     def within(self, left_s: float, left_share: float) -> StudyPlan:
-        """The plan for the next section, if sections with this sum of shares have this time left.
+        """The plan for the next section.
 
-        A section gets less than its time if earlier ones exceeded theirs, and patience if not.
+        ``left_share`` is the sum of the fractions of this and of all later sections; ``left_s`` is
+        the time that they have left. If that is too little, the section gets less time; if it is
+        more than they need, the surplus is for epochs that replace disturbed ones.
         """
         pace = left_s / (left_share * self.time_s)
         return replace(
@@ -156,7 +167,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Predictors:
-    """The models' prediction functions, passed in because measurements do not import models."""
+    """Functions that predict a section; passed in, as ``measure`` must not import ``model``."""
 
     compete: Callable[[Session, compete.CompetePlan, Effort], CompeteForecasts | None]
     split: Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
@@ -166,14 +177,14 @@ class Predictors:
 
 @dataclass
 class Study:
-    """A study in progress."""
+    """A study or a probe in progress."""
 
     session: Session
     machine: Machine
     plan: StudyPlan
     save: Save
     predictors: Predictors | None = None
-    #: Called before each section, outside of its time.
+    #: Called before each section; its time is not charged to the study.
     between: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -183,9 +194,10 @@ class Study:
         self.last_cache = self.reported_cache or latency.ASSUMED_CACHE
 
     def run(self) -> None:
-        """Run all sections. A section that fails is listed as skipped, and the rest still runs.
+        """Run all sections.
 
-        A section that would start too late is skipped, too. Raises the first failure if all failed.
+        A section that fails, or that would start too late, is listed as skipped. Raises the first
+        error if all sections failed.
         """
         failures: list[NearfarError] = []
         for name in self.plan.left_out:
@@ -222,16 +234,16 @@ class Study:
 
     @property
     def _deep_tier(self) -> str:
-        """The first tier, on huge pages if it does not fix them: excludes page walks."""
+        """The first tier, on huge pages if its page size can be chosen, to avoid page walks."""
         return latency.page_variants(self._tier)[0]
 
     @property
     def _far_region(self) -> int:
-        """A region beyond every cache, no larger than necessary."""
+        """Size of a region that exceeds every cache, if the plan's largest region does."""
         return min(max(self.plan.region_bytes // 2, 4 * self.last_cache), self.plan.region_bytes)
 
     def _save(self) -> None:
-        """Save the run before the next step: a prediction before the run that tests it."""
+        """Save the record: after each section, and after each prediction before it is tested."""
         self.save(self.sections, self.skipped)
 
     def _skip(self, section: str, what: str, why: str) -> None:
@@ -380,7 +392,7 @@ class Study:
     def _predicted(
         self, section: str, predict: Callable[[Session, P, Effort], F | None], plan: P
     ) -> F | None:
-        """A prediction from half of a section's time; without one the section still runs."""
+        """Predict a section, in half of its time; None, listed as skipped, if that fails."""
         try:
             return predict(self.session, plan, self.plan.effort(section, 2))
         except (NearfarError, NativeError) as failure:
@@ -406,7 +418,7 @@ class Study:
 
     @property
     def _pool_tier(self) -> str:
-        """The first tier that can hold a pool without a disk; otherwise a tmpfs."""
+        """The first tier in persistent or emulated persistent memory; otherwise ``shm:``."""
         holding = [t for t in self.plan.tiers if parse_tier(t)["persists"] in ("flush", "emulated")]
         return holding[0] if holding else "shm:"
 
@@ -456,5 +468,8 @@ def study_shares(machine: Machine) -> dict[str, float]:
 
 
 def memory_tiers(machine: Machine) -> list[str]:
-    """Proposed tiers that load probes support: all but ``file:``, which the mapped file covers."""
+    """The tiers of this machine that a study measures: all except ``file:``.
+
+    Files are measured by the section ``mapped``.
+    """
     return [t.spec for t in machine.tiers if parse_tier(t.spec)["persists"] != "msync"]

@@ -16,7 +16,10 @@ WARM_STEPS = 1 << 17
 
 @dataclass(frozen=True)
 class TailPlan:
-    """Percentiles of one region. Grid: fractions; values: ns; counts: overhead of the timer, ns."""
+    """Percentiles of single loads on one region. Grid: percentiles as fractions; values: ns.
+
+    Companions: the overhead of the timer in ns, which is already subtracted from the values.
+    """
 
     tier: str
     region_bytes: int
@@ -24,18 +27,18 @@ class TailPlan:
     grid: Sequence[float] = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
     def epoch(self, seed: int) -> Samples[float]:
-        """All percentiles of one series of loads."""
+        """Time one series of loads, and read all percentiles from it."""
         probe = LatencyProbe(self.tier, self.region_bytes, self.cpu)
         probe.prepare(self.region_bytes, 64, seed, WARM_STEPS)
         timed = probe.time_each(LOADS)
         samples: Samples[float] = Samples(usages=[timed])
         for share in self.grid:
             samples.series[share] = [timed["percentiles_ns"][share]]
-            samples.counts[share] = [timed["timer_ns"]]
+            samples.companions[share] = [timed["timer_ns"]]
         return samples
 
     def smaller(self) -> TailPlan | None:
-        """One series gives all percentiles: nothing can be dropped."""
+        """None: all percentiles come from one series, so dropping some saves no time."""
         return None
 
 
@@ -44,7 +47,8 @@ def measure(
 ) -> TailsResult:
     """Measure the percentiles; each is the median over epochs."""
     plan = TailPlan(tier, region_bytes, cpu)
-    # Neighbors and interrupts determine the far tail, so its spread is not evidence of noise.
+    # Interrupts and other virtual machines determine the high percentiles, also on an idle machine.
+    # Their spread is therefore not evidence of a disturbance.
     samples, _ = session.repeat(f"tails {tier}", "ns", plan, effort, judge_spread=False)
     points = [
         TailPoint(
@@ -53,7 +57,7 @@ def measure(
         )
         for share, values in samples.series.items()
     ]
-    timer = median(samples.counts[plan.grid[0]])
+    timer = median(samples.companions[plan.grid[0]])
     return TailsResult(
         tier=tier,
         region_bytes=region_bytes,

@@ -16,15 +16,15 @@ MIN_REGION = 64 * KIB
 
 
 def check_tiers(tiers: Iterable[str]) -> None:
-    """Reject invalid tiers, and tiers missing on this machine, before anything is measured."""
+    """Raise an error if a tier is invalid or missing on this machine, before any measurement."""
     for tier in tiers:
         tier_capacity_bytes(tier)
 
 
 def check_region(tier: str, region_bytes: int | None) -> None:
-    """Reject a region that is too small or does not fit, and a tier that cannot be mapped.
+    """Raise an error for a region that is too small or too large, or a tier that cannot be mapped.
 
-    Maps and touches one small piece, so that the error comes once and before any measurement.
+    Maps and touches 2 MiB of the tier, so that the error appears before any measurement, and once.
     """
     if region_bytes is not None and region_bytes < MIN_REGION:
         raise BadInputError(
@@ -39,7 +39,7 @@ def check_region(tier: str, region_bytes: int | None) -> None:
             "give a smaller --region",
         )
     if is_paced(tier):
-        return  # its probe maps arrays instead of a region
+        return  # a paced tier has no latency curve: its probe maps arrays
     AccessProbe(tier, 2 * MIB, [min(os.sched_getaffinity(0))])
 
 
@@ -51,8 +51,8 @@ def is_paced(tier: str) -> bool:
 def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     """Origin and note of a figure measured on these tiers.
 
-    ``shm:`` is DRAM that emulates persistent memory: its figures are emulated. Persistence cost
-    (``persistent``) is emulated on every tier of DRAM. All figures on a paced tier are emulated.
+    Figures are emulated on a paced tier, and on ``shm:``, where DRAM emulates persistent memory.
+    Persistence costs (``persistent``) are emulated on every tier in DRAM.
     """
     paced_as = [spec["profile"] for spec in map(parse_tier, tiers) if spec["profile"]]
     if paced_as:

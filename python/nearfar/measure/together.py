@@ -1,4 +1,4 @@
-"""Contention between tiers as a study measures it, with sizes that fit its time."""
+"""Plans for contention between tiers, with sizes that fit into the time of a study."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ def far_tier(tiers: Sequence[str]) -> str:
 
 
 def teams(cpus: tuple[int, ...]) -> Teams:
-    """One far thread, near ones on all other CPUs."""
+    """One far thread on a CPU, and near threads on all other CPUs."""
     return Teams(max(len(cpus) - 1, 1), 1, cpus)
 
 
 def compete_plan(
     sides: Sides, threads: Teams, array_bytes: int, *, curve: bool = False
 ) -> CompetePlan:
-    """Concurrent copies within each memory; ``curve``: also with half and most threads far."""
+    """Near and far threads that copy concurrently.
+
+    ``curve``: measure with one thread, half of them, and all but one in far memory.
+    """
     both = threads.near_threads + threads.far_threads
     counts = sorted({1, both // 2, both - 1}) if curve else [threads.far_threads]
     splits = tuple((both - far, far) for far in counts)

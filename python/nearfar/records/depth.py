@@ -1,4 +1,4 @@
-"""The results of the probes in depth, one model a section of a record."""
+"""Results that describe one tier in depth: one model for each section of a record."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Share
 
 
 class ChainPoint(Shaped):
-    """Independent chases on one thread."""
+    """A number of independent pointer chases (chains) on one thread."""
 
     chains: Size
-    latency_ns: Positive = Field(description="time over all loads of all chains")
+    latency_ns: Positive = Field(description="time divided by the number of loads of all chains")
 
 
 class ParallelismResult(Shaped):
-    """Section ``parallelism``: how many misses one thread has under way."""
+    """Section ``parallelism``: outstanding misses of one thread."""
 
     tier: str
     region_bytes: Size
     points: list[ChainPoint] = Field(min_length=1)
-    parallelism: Positive = Field(description="latency of one chain over the least at any number")
+    parallelism: Positive = Field(description="latency of one chain over the lowest latency")
 
 
 class BlockPoint(Shaped):
-    """Blocks in a random order, the lines of each in turn."""
+    """Blocks visited in random order, the lines of each block in address order."""
 
     block_bytes: Size
-    latency_ns: Positive = Field(description="a line")
+    latency_ns: Positive = Field(description="per cache line")
 
 
 class BlocksResult(Shaped):
@@ -42,7 +42,7 @@ class BlocksResult(Shaped):
 
 
 class Mixed(Shaped):
-    """Base of what was measured under a mix of reads and writes."""
+    """Base of figures that depend on a mix of reads and writes."""
 
     reads: Count
     writes: Count
@@ -62,23 +62,26 @@ class AccessPoint(Mixed):
     stride_bytes: Count = Field(description="0 unless strided")
     nontemporal: bool
     threads: Size
-    bandwidth_bytes_per_s: Positive = Field(description="bytes asked for, without write-allocate")
+    bandwidth_bytes_per_s: Positive = Field(description="of accessed bytes, without write-allocate")
 
 
 class AccessResult(Shaped):
-    """Section ``access``: bandwidth by mix, order and size; ``strides`` shows interleaving."""
+    """Section ``access``: bandwidth by mix, order and size of accesses.
+
+    ``strides`` has the bandwidths of strided accesses, from which interleaving is derived.
+    """
 
     tier: str
     size_bytes: Size
     points: list[AccessPoint]
     strides: list[AccessPoint]
     interleave_bytes: Size | None = Field(
-        None, description="the stride whose bandwidth falls out of line, if one does"
+        None, description="stride whose bandwidth differs from that of its neighbors, if any"
     )
 
 
 class LoadedTier(Shaped):
-    """A memory while the program runs."""
+    """A memory under the traffic of a program."""
 
     name: str
     read_share: Share
@@ -87,20 +90,20 @@ class LoadedTier(Shaped):
     idle_latency_ns: Positive
     latency_ns: Positive = Field(description="at this bandwidth")
     utilization: Amount = Field(description="fraction of the highest bandwidth of the curve")
-    at_open_end: bool = Field(description="used to the end of a curve that is not saturated")
+    at_open_end: bool = Field(description="at the end of a curve that ends before saturation")
 
 
 class PersistPoint(Shaped):
-    """Blocks stored, flushed, and one fence."""
+    """A number of blocks that are stored and flushed, followed by one fence."""
 
     how: str = Field(description="ntstore, clwb, clflushopt, clflush, movdir64b or msync")
     block_bytes: Size
     blocks_per_fence: Size
-    fence_ns: Positive = Field(description="the fence with all the blocks under it")
+    fence_ns: Positive = Field(description="time of all the blocks and the fence")
 
 
 class PersistCost(Shaped):
-    """A straight line through the points of 64-byte blocks: a fence, and each line under it."""
+    """A straight line fitted to the points of 64-byte blocks: the cost of a fence and of a line."""
 
     how: str
     per_fence_ns: Finite
@@ -108,18 +111,18 @@ class PersistCost(Shaped):
 
 
 class OverwriteResult(Shaped):
-    """One block stored over and over, each store timed by itself."""
+    """One block that is stored repeatedly, each store timed."""
 
     how: str
     block_bytes: Size
     latency_ns: Amount = Field(description="median")
     stall_ns: Amount = Field(description="median of stores over 20 times the median; 0: none")
-    writes_between: Amount = Field(description="stores from one stall to the next; 0: under two")
+    writes_between: Amount = Field(description="stores between two stalls; 0: fewer than two")
     stalls: Count
 
 
 class PersistenceResult(Shaped):
-    """Section ``persistence``."""
+    """Section ``persistence``: costs of flushes and fences."""
 
     tier: str
     points: list[PersistPoint] = Field(min_length=1)
@@ -128,12 +131,12 @@ class PersistenceResult(Shaped):
 
 
 class LoadedPoint(Mixed):
-    """One chaser next to paced traffic."""
+    """A pointer chase while other threads cause paced traffic."""
 
     asked = frozenset({"offered_bytes_per_s"})
 
-    offered_bytes_per_s: Amount | None = Field(None, description="null: as much as it can")
-    bandwidth_bytes_per_s: Positive = Field(description="achieved, traffic and chaser together")
+    offered_bytes_per_s: Amount | None = Field(None, description="null: not paced")
+    bandwidth_bytes_per_s: Positive = Field(description="achieved, by traffic and chase together")
     latency_ns: Positive
 
 
@@ -147,7 +150,7 @@ class LoadedResult(Shaped):
 
 
 class TailPoint(Shaped):
-    """A percentile of single loads."""
+    """A percentile of the latency of single loads."""
 
     asked = frozenset({"share"})
 
@@ -156,9 +159,9 @@ class TailPoint(Shaped):
 
 
 class TailsResult(Shaped):
-    """Section ``tails``: loads timed one by one, the timer's own cost subtracted."""
+    """Section ``tails``: loads timed one by one; the overhead of the timer is subtracted."""
 
     tier: str
     region_bytes: Size
-    timer_ns: Amount = Field(description="what was subtracted")
+    timer_ns: Amount = Field(description="overhead of the timer, already subtracted")
     points: list[TailPoint] = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""The results of each measuring verb, one model a section of a record."""
+"""Results of measurements: one model for each section of a record."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class LatencyCurve(Shaped):
     """Latency by region size on one tier with one page size."""
 
     tier: str
-    pages: str = Field(description="4k, thp, 2m, 1g, or system where the tier did not ask")
+    pages: str = Field(description="4k, thp, 2m, 1g; system if the tier sets no page size")
     block_bytes: Size
     cpu: Count
     points: list[LatencyPoint] = Field(min_length=1)
 
 
 class Knee(Shaped):
-    """The largest region still on the lower plateau of a latency curve."""
+    """The largest region before the latency rises: the size of a cache, or the reach of a TLB."""
 
     region_bytes: Size
     low: Size = Field(description="lower end of the interval of region_bytes")
@@ -44,13 +44,13 @@ class Knee(Shaped):
 
 
 class CurveResult(Shaped):
-    """What a latency curve of others betrays (``nearfar probe --from``)."""
+    """What ``nearfar probe --from`` finds in a published latency curve."""
 
     source: str = Field(description="the file of the curve")
-    block_bytes: Size | None = Field(None, description="of the knees' curve: the smallest block")
+    block_bytes: Size | None = Field(None, description="block size of the curve with the knees")
     knees: list[Knee]
     access_unit_bytes: Size | None = Field(
-        None, description="block from which on a store costs no more by being small"
+        None, description="smallest block size at which a store has no extra cost"
     )
 
 
@@ -59,7 +59,7 @@ class LatencyResult(Shaped):
 
     curves: list[LatencyCurve] = Field(min_length=1)
     effective_last_cache_bytes: Size = Field(
-        description="the probe's own knee, or the reported size"
+        description="size of a knee; without a knee, as reported; without a report, assumed"
     )
     effective_last_cache_source: Literal["knee", "reported", "assumed"]
     reported_last_cache_bytes: Size | None = None
@@ -77,7 +77,7 @@ class BandwidthPoint(Shaped):
 
 
 class BandwidthResult(Shaped):
-    """Section ``bandwidth``: read, write, ntwrite and copy by threads."""
+    """Section ``bandwidth``: read, write, ntwrite and copy by number of threads."""
 
     size_bytes: Size = Field(description="per array")
     in_cache: bool = Field(description="the working set is under 4 effective last caches")
@@ -85,11 +85,13 @@ class BandwidthResult(Shaped):
 
 
 class StreamKernel(Shaped):
-    """One STREAM kernel; bytes counted as STREAM counts them, without write-allocate."""
+    """One STREAM kernel. Bytes are counted as in STREAM, without write-allocate traffic."""
 
     best_bandwidth_bytes_per_s: Positive
     median_bandwidth_bytes_per_s: Positive
-    write_allocate: bool = Field(description="stored lines are first read: real traffic is higher")
+    write_allocate: bool = Field(
+        description="stores read their lines first: more traffic than counted"
+    )
 
 
 class StreamRun(Shaped):
@@ -113,13 +115,13 @@ class StreamRun(Shaped):
 
 
 class StreamResult(StreamRun):
-    """Section ``stream``: the run with the most threads at the top, the scaling sweep below."""
+    """Section ``stream``: the run with the most threads; ``sweep`` has the runs with fewer."""
 
     sweep: list[StreamRun] = Field(default_factory=list)
 
 
 class MappingFacts(BaseModel):
-    """What a mapping of the file is."""
+    """Properties of a mapping of the file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -133,7 +135,7 @@ class MappingFacts(BaseModel):
 
 
 class MappedPoint(Shaped):
-    """One way of moving the file's blocks."""
+    """One way of reading or writing the file."""
 
     method: TransferMethod
     direction: TransferDirection
@@ -146,7 +148,7 @@ class MappedPoint(Shaped):
 
 
 class MappedRatio(Shaped):
-    """Mapped over a classic call, same direction, pattern and warmth, from pairs."""
+    """Bandwidth by mmap over that by a system call, under equal conditions, from paired repeats."""
 
     against: OtherMethod
     direction: TransferDirection
@@ -156,7 +158,7 @@ class MappedRatio(Shaped):
 
 
 class MappedResult(Shaped):
-    """Section ``mapped``: a mapped file against the classic calls."""
+    """Section ``mapped``: access to a file by mmap and by system calls."""
 
     path: str
     size_bytes: Size
@@ -165,5 +167,5 @@ class MappedResult(Shaped):
     points: list[MappedPoint] = Field(min_length=1)
     ratios: list[MappedRatio]
     fault_time_ns: Finite | None = Field(
-        None, description="a page fault of a warm random mapped read, from resident against fresh"
+        None, description="of a page fault, from warm random reads by mmap with and without faults"
     )

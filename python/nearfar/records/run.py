@@ -32,7 +32,8 @@ from nearfar.records.together import CompeteResult, PipelineResult, StencilResul
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Incremented when a reader of the old version could misread the new one.
+#: Incremented by a change after which programs written for the old version could misread a record:
+#: a key gets another meaning or unit, or is removed. A new optional key does not change it.
 SCHEMA_VERSION = 1
 
 

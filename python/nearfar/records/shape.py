@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 EXTREMES = ("best", "largest")
 
 
-#: Statistics of repeats, which have a 95 % interval if there are enough repeats.
+#: Statistics of repeats. They have a 95 % interval if there are enough repeats.
 _OF_REPEATS = ("median", "mean", "lower quartile")
-#: With fewer repeats, the smallest and the largest value enclose the median with less than 95 %:
-#: the probability that all are on one side is 2/2^n, 6.25 % for five.
+#: Minimum number of repeats for an interval. With probability 2/2^n, all of n repeats are on the
+#: same side of the median. For five repeats this is 6.25 %, so that even the smallest and the
+#: largest repeat enclose the median with a probability of less than 95 %.
 MIN_REPEATS = 6
 
 
@@ -45,7 +46,7 @@ class Origin(StrEnum):
     EMULATED = "emulated"
     MODELLED = "modelled"
     SIMULATED = "simulated"
-    #: stated by firmware, kernel or hypervisor; not measured
+    #: stated by firmware, kernel, hypervisor or a data sheet; not measured
     CLAIMED = "claimed"
 
 
@@ -57,25 +58,27 @@ class Provenance(BaseModel):
     origin: Origin
     statistic: str = Field(
         description="median, mean, lower quartile, best, largest, count, fit, model or simulation; "
-        "claim if nothing was sampled"
+        "claim: stated by a source"
     )
-    samples: int = Field(description="repeats behind the number")
+    samples: int = Field(description="number of repeats; 0: none")
     spread: float | None = Field(
         default=None, description="interquartile range over median of the repeats"
     )
-    outliers: int = Field(default=0, description="repeats beyond Tukey's fences; kept, not dropped")
-    seed: int | None = Field(default=None, description="of the random order, where there is one")
+    outliers: int = Field(
+        default=0, description="repeats beyond Tukey's fences; they are not dropped"
+    )
+    seed: int | None = Field(default=None, description="seed of the random order, if there is one")
     machine: str = Field(default="", description="id of the machine record")
     note: str = Field(default="", description="what a reader must know to use the number")
 
     def is_sampled(self) -> bool:
-        """Whether the number comes from repeats, and is uncertain without an interval."""
+        """Whether the number is a statistic of repeats, which requires an interval."""
         return self.statistic in _OF_REPEATS and self.samples > 0
 
     @field_validator("spread")
     @classmethod
     def _finite_or_none(cls, spread: float | None) -> float | None:
-        """Repeats around zero have no relative spread, and JSON has no infinity."""
+        """Replace infinity (the spread around a median of zero) by None: JSON has no infinity."""
         return spread if spread is not None and math.isfinite(spread) else None
 
 
@@ -85,7 +88,7 @@ def claimed(note: str) -> Provenance:
 
 
 class Observed(BaseModel):
-    """Base of what was seen once, so that nothing in it has an interval or a provenance."""
+    """Base of single observations, which have neither interval nor provenance."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -95,9 +98,9 @@ class Shaped(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    #: keys of requested fractions: conditions, without repeats
+    #: Keys of requested numbers. These are conditions, not figures.
     asked: ClassVar[frozenset[str]] = frozenset()
-    #: keys of prose: not conditions of the figures next to it
+    #: Keys of text that is not a condition of the figures next to it.
     remarks: ClassVar[frozenset[str]] = frozenset()
 
     intervals: dict[str, tuple[Finite, Finite]] = Field(default_factory=dict)
@@ -106,7 +109,8 @@ class Shaped(BaseModel):
     def interval(self, key: str) -> tuple[float, float] | None:
         """Return the 95 % interval of a key; None if there is none.
 
-        Extremes and fewer than six repeats have no interval, even if an old record stores one.
+        An extreme has no interval, and neither has a statistic of fewer than six repeats. Old
+        records may contain such intervals, which are ignored.
         """
         entry = self.provenance.get(key)
         if entry is None:
@@ -131,18 +135,18 @@ class Shaped(BaseModel):
 
 
 class Answer(Shaped):
-    """Base of what is computed and not measured: predictions, simulations."""
+    """Base of computed results: predictions and simulations."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"limits", "warnings"})
 
-    limits: list[str] = Field(default_factory=list, description="what it leaves out")
+    limits: list[str] = Field(default_factory=list, description="assumptions and omitted effects")
     warnings: list[str] = Field(
-        default_factory=list, description="internal consistency, and what a fit does not reach"
+        default_factory=list, description="inconsistent inputs, and data outside of a fit"
     )
 
 
 class Figures(Answer):
-    """An answer that has no model of its own: figures by key, each key with its unit."""
+    """An answer without a model of its own: any figures, each under a key that ends in its unit."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,10 +1,11 @@
 """Every number of a record's sections, with its conditions and provenance.
 
-A number is a *quantity* if it has an interval or a provenance, or is a fraction that was not
-requested (then its origin is missing, and is shown as missing). Any other number is a *setting*.
-Settings at the level of a quantity, or above it, are its conditions. A list of single observations
-(drops, series of threads) is one setting: its length. Figures of a sweep's cells also have the
-flags of their cell as conditions.
+A number is a *quantity* if it has an interval or a provenance. A floating-point number that was not
+requested (``Shaped.asked``) is a quantity, too; without a provenance, its origin is shown as
+missing. Any other number is a *setting*. The conditions of a quantity are the settings in the same
+object and in the objects around it. Of a list of single observations (drops, series of threads),
+only the length is a setting. Figures of a sweep's cells also have the flags of their cell as
+conditions.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def numbers_of(model: BaseModel, path: str) -> Iterator[Quantity | Setting]:
 
 
 def quantities_of(cell: SweepCell) -> Iterator[Quantity]:
-    """Yield the figures of a cell. Its flags are one condition, and no condition is repeated."""
+    """Yield the figures of a cell. The flags of the cell are one additional condition."""
     flags = " ".join(cell.flags)
     for figure in cell.figures:
         path = "/".join(filter(None, ("sweep", cell.verb, figure.path)))
@@ -90,7 +91,10 @@ def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
 
 
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
-    """Return the keys of a model's quantities, and its other scalars; a list of scalars is one."""
+    """Return the keys of a model's quantities, and its other scalars with their keys.
+
+    A list of scalars is returned as one scalar: its text.
+    """
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
     remarks = model.remarks if isinstance(model, Shaped) else frozenset()

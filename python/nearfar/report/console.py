@@ -22,7 +22,7 @@ def print_result(text: RenderableType) -> None:
 
 
 def print_aside(text: RenderableType) -> None:
-    """The same on stderr, for when stdout belongs to another program."""
+    """Print on stderr instead, for a verb whose stdout belongs to another program."""
     _print(text, aside=True)
 
 
@@ -38,14 +38,17 @@ def _print(text: RenderableType, *, aside: bool) -> None:
 
 
 def show(text: RenderableType, document: str, json_target: str | None) -> None:
-    """Print a result on stdout as text, unless ``write_documents`` needs stdout."""
+    """Write the documents that --json and --csv request; print text if none goes to stdout."""
     if write_documents(document, json_target):
         print_result(text)
 
 
 class _Output:
-    """State of the running verb: whether stdout has its one document, and the target of ``--csv``,
-    which all verbs have in common."""
+    """State of the running verb.
+
+    ``has_document``: whether a document was written to stdout, which holds at most one;
+    ``csv_target``: the target of ``--csv``.
+    """
 
     has_document = False
     csv_target: str | None = None
@@ -58,12 +61,12 @@ def begin() -> None:
 
 
 def request_csv(target: str) -> None:
-    """Let the verb's result be written as CSV, too; ``-`` is stdout."""
+    """Also write the result of the verb as CSV; ``-`` is stdout."""
     _Output.csv_target = target
 
 
 def write_documents(document: str, json_target: str | None) -> bool:
-    """Write a result, a JSON document, as ``--json`` and ``--csv`` request.
+    """Write the JSON document of a result to the targets of ``--json`` and ``--csv``.
 
     Returns whether stdout is free for text.
     """
@@ -80,7 +83,7 @@ def write_documents(document: str, json_target: str | None) -> bool:
 
 
 def write_refusal(what: str, next_step: str, exit_code: int) -> None:
-    """Write the document of a verb that failed to stdout, unless a result is there already."""
+    """Write the JSON document of an error to stdout, unless a result was already written there."""
     from json import dumps
 
     if not _Output.has_document:
@@ -107,7 +110,7 @@ def note(text: str) -> None:
 
 
 class _Lines:
-    """For logs and pipes: notes only, no animation."""
+    """Receiver of progress for logs and pipes: prints notes, no progress bar."""
 
     def step(self, what: str, done: float) -> None:
         pass

@@ -1,9 +1,10 @@
 """A JSON document of a result as CSV: one row for each object of its lists.
 
-The column ``table`` names the list; the first row, ``result``, has the values outside of lists. An
-object inside an object has columns with a dot, a value with a 95 % interval the columns ``…_low``
-and ``…_high``, one with a provenance ``…_origin``. Rows of a list inside a row repeat the values of
-that row. Numbers are as in JSON, in the unit that ends their name.
+The column ``table`` names the list. The first row, whose table is ``result``, has the values that
+are in no list. Keys of nested objects are joined with a dot. A value with a 95 % interval has two
+more columns, ``…_low`` and ``…_high``; a value with a provenance has ``…_origin``. If a row
+contains a list, the rows of this list repeat the values of the row. Numbers are those of the JSON
+document, in the unit that ends their key.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _Row = dict[str, object]
-#: Values of a record that every document repeats.
+#: Keys without a column: facts about the whole run, and the objects that become columns of values.
 _LEFT_OUT = frozenset({"machine", "arguments", "noise", "provenance", "intervals"})
 
 
 def csv_of(document: Mapping[str, Any]) -> str:
-    """Return the CSV text, header first; columns are those of all rows, in order of appearance."""
+    """Return the CSV text. The header has the columns of all rows, in order of appearance."""
     rows = list(_rows("result", document, {}))
     header = list(dict.fromkeys(key for row in rows for key in row))
     out = io.StringIO()
@@ -40,7 +41,7 @@ def _rows(table: str, found: Mapping[str, Any], outer: _Row) -> Iterator[_Row]:
 
 
 def _values(found: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
-    """Yield the values that are neither objects nor lists of objects, by column."""
+    """Yield column and value of everything that is not a list of objects."""
     intervals, provenance = found.get("intervals") or {}, found.get("provenance") or {}
     for key, value in found.items():
         name = f"{prefix}{key}"

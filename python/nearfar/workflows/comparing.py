@@ -48,7 +48,7 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result: figures, whole sections, and which sides were disturbed."""
+    """The result: compared figures, shifts of sections, and the names of disturbed sides."""
 
     found: Comparison
     moved: list[Shift]
@@ -68,7 +68,7 @@ class Verdict:
         return ExitCode.VIOLATION if self.worse and not self.undecided else ExitCode.OK
 
     def notes(self) -> list[str]:
-        """What follows from each disturbed side."""
+        """One sentence for each disturbed side: the consequence for the verdict."""
         effects = {True: "nothing is decided", False: "it is left out of the base"}
         return [
             f"{name} was disturbed: its figures prove no change, so {effects[self.decides(name)]}"
@@ -76,12 +76,15 @@ class Verdict:
         ]
 
     def decides(self, name: str) -> bool:
-        """Whether the verdict needs this side: a disturbed one of several base runs is left out."""
+        """Whether the verdict uses this side.
+
+        A disturbed run is left out of a base of several runs, unless all of them were disturbed.
+        """
         return name == self.last or name in self.base
 
     @property
     def undecided(self) -> bool:
-        """Whether nothing can be decided."""
+        """Whether a side that the verdict uses was disturbed."""
         return any(self.decides(name) for name in self.noisy)
 
     @property

@@ -1,4 +1,4 @@
-"""Recording around every measurement: the record, the noise verdict, the result."""
+"""Records of measurements: opened before, saved meanwhile, closed with the verdict on noise."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Measured(Generic[ResultT]):
-    """The result of a measurement, and the record that holds it.
+    """The result of a measurement, and the record that contains it.
 
-    ``result``: the model of the result; ``run``: the whole record, with the machine, the verdict on
-    noise, and what was skipped; ``folder``: the directory of the record.
+    ``result`` is the model of the result. ``run`` is the whole record, with the machine, the
+    verdict on noise and the skipped measurements. ``folder`` is the directory of the record.
     """
 
     result: ResultT
@@ -40,8 +40,7 @@ class Measured(Generic[ResultT]):
     folder: Path
 
     def document(self) -> str:
-        """The JSON document of the verb: the keys of the result, and metadata of the run, in one
-        object."""
+        """The JSON document of the verb: one object with the keys of the result and of the run."""
         import json
 
         run = self.run
@@ -67,7 +66,7 @@ class Measured(Generic[ResultT]):
 
 @dataclass
 class Recording:
-    """A run in progress: measure with ``session``, put results into ``directory.run``."""
+    """A run in progress: measurements use ``session``, results are put into ``directory.run``."""
 
     machine: Machine
     session: Session
@@ -81,13 +80,13 @@ class Recording:
         self.directory.save()
 
     def replace(self, sections: Sections, skipped: list[Skipped]) -> None:
-        """Save all sections, and all that was skipped."""
+        """Replace and save all sections, and the list of all skipped measurements."""
         run = self.directory.run
         run.sections, run.skipped = sections, skipped
         self.directory.save()
 
     def measured(self, result: ResultT) -> Measured[ResultT]:
-        """A result of this run."""
+        """A result of this run, together with its record."""
         return Measured(result, self.directory.run, self.directory.path)
 
 
@@ -110,9 +109,9 @@ def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> 
 
 @contextmanager
 def recorded(verb: str, arguments: dict[str, Any], options: Options) -> Iterator[Recording]:
-    """Open a record, and close it with status finished, interrupted or failed.
+    """Open a record; close it with the status finished, interrupted or failed.
 
-    An empty record is deleted after an error.
+    A record without results is deleted after an error or an interrupt.
     """
     from nearfar import store
     from nearfar.machine.topology import this_machine

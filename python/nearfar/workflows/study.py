@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 #: Seconds of a study by default, and of a full one.
 STUDY_S, FULL_S = 150.0, 1800.0
-#: Multiple of its time after which a section takes fewer repeats, so that none is skipped.
+#: A section runs fewer than six epochs if six would exceed this multiple of its time. So a slow
+#: section does not use up the time of later ones, which would then be skipped.
 MAX_OVERRUN = 1.5
 #: Seconds of a matrix by default.
 MATRIX_S = 20.0
@@ -38,7 +39,7 @@ class Studied(Measured[Run]):
 
 
 def planned_s(time_s: float | None, *, full: bool) -> dict[str, float]:
-    """Most seconds of each section of a study."""
+    """The longest planned time of each section of a study, in seconds."""
     whole = time_s if time_s is not None else FULL_S if full else STUDY_S
     host_s = host_budget_s(whole)
     most = {name: share * (whole - host_s) for name, share in sections.STUDY.items()}
@@ -61,7 +62,7 @@ def study(options: Options, *, full: bool = False) -> Studied:
 
 
 def _run(recording: Recording, plan: StudyPlan, predictors: Predictors | None = None) -> None:
-    """Measure the sections, and this host in between."""
+    """Measure the sections of the plan. Before each, measure one epoch of the host profile."""
     paced = [tier for tier in plan.tiers if is_paced(tier)]
     host = StudiedHost(recording.session, plan.tiers, 0.0 if paced else plan.time_s)
     plan = replace(plan, time_s=plan.time_s - host.budget_s)

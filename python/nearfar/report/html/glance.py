@@ -22,14 +22,16 @@ from nearfar.units import format_size
 
 @dataclass(frozen=True)
 class Card:
-    """One figure; ``interval`` is its interval of 95 %, or why there is none, empty if it is exact
-    or chosen; ``context`` names its conditions."""
+    """One figure with a label."""
 
     label: str
     value: str
+    #: The 95 % interval, or the reason why there is none; empty if the figure is exact or chosen.
     interval: str
+    #: Its conditions.
     context: str
     origin: Origin | None
+    #: Slug of the section with its details.
     target: str
 
 

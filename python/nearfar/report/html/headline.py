@@ -1,4 +1,4 @@
-"""The headline figures of a result, chosen once for the page and for the terminal."""
+"""The most important figures of each result, as chosen for the page and for the terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nearfar.records.results import (
 )
 from nearfar.report.wording import HUGE_PAGES, plain_tier
 
-#: A region this many times the last cache is served from memory.
+#: Nearly all loads miss the last cache if the region is at least this many times larger.
 BEYOND_CACHE = 4
 
 
 def main_curve(result: LatencyResult) -> LatencyCurve | None:
-    """Return the first tier's curve with huge pages, or else with any pages."""
+    """Return the curve of the first tier with huge pages; without one, its first curve."""
     curves = [curve for curve in result.curves if curve.points]
     if not curves:
         return None
@@ -31,7 +31,7 @@ def main_curve(result: LatencyResult) -> LatencyCurve | None:
 
 
 def small_page_curve(result: LatencyResult, main: LatencyCurve) -> LatencyCurve | None:
-    """Return the curve that differs from the main one only by its 4 KiB pages."""
+    """Return the curve that differs from the main one only by 4 KiB pages, if there is one."""
     return next(
         (
             c
@@ -64,8 +64,10 @@ def beyond_cache(result: LatencyResult, point: LatencyPoint) -> bool:
 def one_and_all(
     points: Sequence[BandwidthPoint], kernel: str
 ) -> tuple[BandwidthPoint | None, BandwidthPoint | None]:
-    """Return a kernel's points of the first tier with one thread, and with the most threads that
-    have a CPU each; the second is None if it would be the first."""
+    """Return two points of a kernel on the first tier: with one thread, and with the most threads.
+
+    The second has at most one thread per CPU. It is None if that is one thread.
+    """
     own = [p for p in points if p.kernel == kernel and p.tier == points[0].tier]
     fair = sorted((p for p in own if not p.oversubscribed), key=lambda p: p.threads)
     one = next((p for p in own if p.threads == 1), None)
@@ -74,13 +76,13 @@ def one_and_all(
 
 
 def main_kernel(result: BandwidthResult) -> str:
-    """Return reading, or the first kernel if reading was not measured."""
+    """Return the kernel ``read``; if it was not measured, the first kernel."""
     kernels = [point.kernel for point in result.points]
     return "read" if "read" in kernels else kernels[0]
 
 
 def main_ratio(result: MappedResult) -> MappedRatio | None:
-    """Return warm random reads against buffered calls, or the closest ratio."""
+    """Return the ratio of warm random reads to buffered calls, or the most similar ratio."""
     wanted = ("warm", "read", "random", "buffered")
 
     def distance(ratio: MappedRatio) -> int:

@@ -26,43 +26,48 @@ class Context:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table; ``detail`` is small text below, ``tone`` is ``good`` or ``bad``;
-    ``heat`` from 0 to 100 shades it, ``bar`` fills as much of it."""
+    """One cell of a table."""
 
     text: str
+    #: Small text below.
     detail: str = ""
     origin: Origin | None = None
+    #: Color of the text: ``good``, ``bad`` or none.
     tone: str = ""
+    #: Whether the text is code.
     code: bool = False
+    #: Intensity of the background, from 0 to 100.
     heat: int | None = None
+    #: Length of a bar behind the text, in percent of the cell.
     bar: int | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under column heads; the columns named in ``right`` hold figures.
-
-    ``lead`` applies to all rows; ``stacked`` places the cells of a row below each other in a narrow
-    window, for tables of prose or of long names.
-    """
+    """A table with column heads."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
+    #: Indices of the columns with numbers, which are aligned to the right.
     right: frozenset[int] = frozenset()
+    #: Whether the table is closed until the reader opens it.
     folded: bool = False
+    #: Text above the table that applies to all rows.
     lead: str = ""
+    #: Whether the cells of a row are placed below each other in a narrow window.
     stacked: bool = False
 
-    # A template reads both properties once per cell, and each reads all cells.
+    # Cached, because the template reads both properties for each cell, and each of them reads all
+    # cells.
     @cached_property
     def origin(self) -> Origin | None:
-        """Return the origin in the caption: the one that all figures share, if any."""
+        """Return the origin that the caption shows: that of all figures, if it is the same."""
         return _shared(cell for row in self.rows for cell in row) if self.caption else None
 
     @cached_property
     def column_origins(self) -> tuple[Origin | None, ...]:
-        """Return the origin in each head, if the caption gives none."""
+        """Return the origin that each column head shows, unless the caption shows one."""
         if self.origin:
             return (None,) * len(self.columns)
         return tuple(
@@ -73,33 +78,39 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture in two widths; the style sheet shows the one that fits."""
+    """A picture in two widths. The style sheet shows the one that fits into the window."""
 
     caption: str
+    #: The SVG for wide windows, and the one for narrow windows.
     wide: str
     narrow: str
+    #: Origins of the figures in the picture.
     origins: tuple[Origin, ...] = ()
+    #: Whether two pictures fit next to each other.
     half: bool = False
 
 
 @dataclass(frozen=True)
 class Section:
-    """One chapter: the result in a sentence or two, then pictures, tables and notes; of these,
-    ``assumptions`` are folded."""
+    """One section of the page, in this order: finding, pictures, tables, notes."""
 
+    #: Its name in links, and in ``topics.TOPICS``.
     slug: str
     title: str
+    #: The result in one or two sentences.
     finding: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    #: Notes that are closed until the reader opens them.
     assumptions: Sequence[str] = field(default_factory=tuple)
 
 
 def _shared(cells: Iterable[Cell]) -> Origin | None:
-    """Return the origin that figures share, unless it is measured, which needs no label.
+    """Return the origin of all figures in cells, if it is the same and is not *measured*.
 
-    None if the origin is all that a cell shows, as in the list of where numbers come from.
+    Measured figures have no label. Also None if a cell has no text: then the origin itself is the
+    content of the cell, as in the list of provenances.
     """
     figures = [cell for cell in cells if cell.origin is not None]
     found = {cell.origin for cell in figures}
@@ -108,7 +119,7 @@ def _shared(cells: Iterable[Cell]) -> Origin | None:
 
 
 def figure_cell(shaped: Shaped, key: str) -> Cell:
-    """Return a number of a result as a cell: value, interval below, origin next to it."""
+    """Return a number of a result as a cell: the value, its interval below, and its origin."""
     value = getattr(shaped, key)
     if value is None:
         return Cell("–")
@@ -116,6 +127,6 @@ def figure_cell(shaped: Shaped, key: str) -> Cell:
 
 
 def heated(cell: Cell, value: float, least: float, most: float) -> Cell:
-    """Return the cell shaded by the position of its value between two others, on a log scale."""
+    """Return the cell with the heat of its value: 0 at ``least``, 100 at ``most``, logarithmic."""
     share = math.log(value / least) / math.log(most / least) if 0 < least < most else 0.0
     return replace(cell, heat=round(100 * share))

@@ -1,4 +1,4 @@
-"""Topics of the page: sections that answer one question, folded and unfolded together."""
+"""Topics of the page: groups of sections about one subject, opened and closed together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearfar.report.html.section import Section
 
 @dataclass(frozen=True)
 class Topic:
-    """Sections under one heading; ``slug`` is the target of its link in the contents bar."""
+    """Sections under one heading. ``slug`` is the target of its link in the table of contents."""
 
     slug: str
     title: str
@@ -20,13 +20,13 @@ class Topic:
 
     @property
     def heading(self) -> str:
-        """The title, or that of its only section."""
+        """The title of the topic; if it has one section only, the title of that section."""
         return self.sections[0].title if len(self.sections) == 1 else self.title
 
 
-#: The topic of sections that no topic names.
+#: The topic of the sections that are not in TOPICS, such as new ones.
 _MORE = "More"
-#: Topics in the order of the page, with the slugs of their sections.
+#: Topics in the order of the page, each with the slugs of its sections in their order.
 TOPICS: dict[str, tuple[str, ...]] = {
     "Your program": ("advice", "placement"),
     "Grid": ("sweep",),
@@ -42,14 +42,17 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "What changed": ("changes",),
     "How sure": ("reliability", "skipped", "findings", "provenance"),
 }
-#: Verbs whose subject is the machine: its picture is the first that a reader looks for.
+#: Verbs that measure the machine itself. Their pages start with the topic *Machine*.
 MACHINE_VERBS = ("study", "probe")
 _MACHINE, _BACKGROUND = "Machine", ("Machine", "How sure")
 
 
 def topics(run: Run, sections: Sequence[Section]) -> list[Topic]:
-    """Return the topics that the page has sections for. The first is open, and so is each topic on
-    a page that has only one besides the background."""
+    """Return the topics that have sections on this page.
+
+    The first topic is open. If the page has only one topic other than *Machine* and *How sure*,
+    this one is open, too.
+    """
     by_slug = {section.slug: section for section in sections}
     named = {slug for slugs in TOPICS.values() for slug in slugs}
     filled = {
@@ -64,7 +67,7 @@ def topics(run: Run, sections: Sequence[Section]) -> list[Topic]:
 
 
 def _ordered(run: Run) -> dict[str, tuple[str, ...]]:
-    """Return the topics with the machine before others only if the run is about the machine."""
+    """Return the topics in the order of this page; *Machine* is last unless it is the subject."""
     if run.verb in MACHINE_VERBS:
         return TOPICS
     rest = {title: slugs for title, slugs in TOPICS.items() if title != _MACHINE}

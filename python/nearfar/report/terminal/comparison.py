@@ -1,4 +1,4 @@
-"""A comparison of runs or of two profiles in the terminal."""
+"""A comparison of runs, profiles or answers in the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.sheet import amount, coordinate
 from nearfar.report.wording import count
 
-#: Most rows printed, largest changes first; likewise for figures of one side alone.
+#: Maximum numbers of printed rows: changes, largest first, and figures that only one side has.
 _SHOWN = 40
 _SHOWN_ALONE = 10
 
@@ -32,10 +32,11 @@ def comparison(
     *,
     noisy: bool = False,
 ) -> RenderableType:
-    """Return the verdict, the sections as wholes, the matched figures (worse ones, then the largest
-    changes), and the figures that only one side has.
+    """Return the comparison as text and tables.
 
-    There is no verdict if a side was disturbed.
+    In this order: the verdict, the shifts of whole sections, the matched figures, and the figures
+    that only one side has. Matched figures start with the worse ones, then the better ones, then
+    the others, largest changes first. There is no verdict if a side was disturbed.
     """
     worse, improved = found.worse(threshold), found.better(threshold)
     changes = sorted(found.changes, key=lambda change: -change.size())

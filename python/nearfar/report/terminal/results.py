@@ -1,4 +1,8 @@
-"""Tables of the four main results. Texts of a record are never parsed as rich's markup."""
+"""Tables of latency, bandwidth, STREAM and mapped files in the terminal.
+
+Sentences (findings and notes) come from the sections of the HTML report. Text of a record is never
+interpreted as markup of rich.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _whole(whole: list[Shift]) -> Table:
 
 
 def _figures(whole: list[Shift]) -> list[Figure]:
-    """Return one row per section, next to the line of no change."""
+    """Return the chart of all sections: one row per section, with a line at no change."""
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.rows import Bar, row_chart
 
@@ -98,7 +98,10 @@ def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) 
     )
     noisy = _noisy(now, before)
     if noisy:
-        return f"{noisy} too disturbed to show a change. {since}; their differences prove nothing."
+        return (
+            f"{noisy} too disturbed to show a change. {since}; their differences are not "
+            "significant."
+        )
     if not moved:
         return f"{since}; all agree within their intervals."
     top = moved[0]

@@ -89,7 +89,7 @@ def _figure(result: LatencyResult) -> Figure:
         Strip(k.region_bytes, k.low, k.high, format_size(k.region_bytes)) for k in result.knees
     ]
     if knees:
-        caption += " Gray strips: knees, the largest region still on the lower plateau."
+        caption += " Gray strips: knees, the largest region before the latency rises."
     regions = [point.region_bytes for curve in curves for point in curve.points]
     lines += latency_lines(min(regions), max(regions))
     chart = line_chart(
@@ -143,10 +143,10 @@ def notes(result: LatencyResult) -> list[str]:
     source = {
         "knee": "the last knee after which loads take twice as long or longer",
         "reported": "as the system reports it; no knee was found",
-        "assumed": "assumed: neither a knee nor a report was there",
+        "assumed": "assumed; no knee was found, and the system reports none",
     }[result.effective_last_cache_source]
     size = format_size(result.effective_last_cache_bytes)
-    lines = [f"Last cache that counts for the other sections: {size} ({source})."]
+    lines = [f"Last-cache size used by the other sections: {size} ({source})."]
     reported = result.reported_last_cache_bytes
     if reported and reported != result.effective_last_cache_bytes:
         lines.append(f"The system reports a last cache of {format_size(reported)}.")
