@@ -7,9 +7,10 @@ A figure is *worse* if all of these conditions hold:
 - Its p-value, corrected for the number of figures, is below 5 %, if intervals and numbers of
   repeats are known. Of hundreds of unchanged figures, a few have separate intervals by chance.
 
-*Better* is defined the same way for the good direction. Three kinds of figures have no verdict: those
-without a direction (sizes, counts, ratios); extremes of repeats, which have no interval (the median
-of the same repeats is judged instead); and other figures with too few repeats for an interval.
+*Better* is defined the same way for the good direction. Three kinds of figures have no verdict:
+those without a direction (sizes, counts, ratios); extremes of repeats, which have no interval (the
+median of the same repeats is judged instead); and other figures with too few repeats for an
+interval.
 """
 
 from __future__ import annotations
