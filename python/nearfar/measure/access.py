@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 SAMPLE_NS = 5_000_000
 BLOCKS = (64, 256, 4 * KIB)
-#: reads, writes, non-temporal
+#: Mixes: reads, writes, and whether writes are non-temporal.
 MIXES = ((1, 0, False), (3, 1, False), (2, 1, False), (1, 1, False), (0, 1, False), (0, 1, True))
 STRIDES = tuple(256 << i for i in range(11))  # to 256 KiB
-#: A stride with less than this fraction of both neighbors' bandwidth indicates interleaving.
+#: A stride indicates interleaving if its bandwidth is below this fraction of the bandwidths of both
+#: strides next to it.
 DIP = 0.6
 
 
@@ -47,7 +48,7 @@ class Access(NamedTuple):
 
 
 def mixes(threads: Sequence[int]) -> list[Access]:
-    """Every mix in random and sequential order, by size and threads; and strided reads."""
+    """All points: each mix in random and sequential order, by size and threads, and strided."""
     regular: list[Access] = [
         Access(order, block, 0, *mix, n)
         for n in threads
@@ -60,24 +61,24 @@ def mixes(threads: Sequence[int]) -> list[Access]:
 
 
 def strides(threads: int) -> list[Access]:
-    """Reads of lines at growing strides by all threads: interleaved devices show as a dip."""
+    """Reads of lines by all threads at growing strides. Interleaving causes a dip in bandwidth."""
     return [Access("strided", 64, stride, 1, 0, False, threads) for stride in STRIDES]
 
 
 @dataclass(frozen=True)
 class AccessPlan(GridPlan[Access]):
-    """Points on one tier. Values: bytes/s."""
+    """Independent accesses to one tier. Values: bytes/s."""
 
     tier: str
     size_bytes: int
     cpus: tuple[int, ...]
 
     def open(self, seed: int) -> AccessProbe:
-        """Memory touched by all CPUs of the plan."""
+        """Map memory and touch it from all CPUs of the plan."""
         return AccessProbe(self.tier, self.size_bytes, list(self.cpus))
 
     def sample(self, probe: AccessProbe, key: Access, seed: int) -> tuple[float, Sequence[Usage]]:
-        """Each thread on a slice of its own."""
+        """Run the accesses of one point; each thread accesses its own slice of the memory."""
         run = probe.run(
             key.order,
             key.block_bytes,
@@ -119,7 +120,7 @@ def _point(session: Session, tier: str, samples: Samples[Access], access: Access
 
 
 def _interleave(rates: dict[int, Estimate]) -> int | None:
-    """The stride with a dip beyond its interval, or None."""
+    """The stride with a dip that exceeds its interval; None without a dip."""
 
     ordered = sorted(rates.items())
     for before, (stride, rate), after in zip(ordered, ordered[1:], ordered[2:], strict=False):

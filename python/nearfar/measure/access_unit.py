@@ -1,7 +1,7 @@
 """The access unit of a medium, derived from the cost of stores of different block sizes.
 
-A medium with an access unit of U bytes writes all U for a smaller block: stores of 64 B then cost
-U / block times as much each. The cost is constant from the block size that equals the unit.
+A medium with an access unit of U bytes writes U bytes even for a smaller block. Each 64 B of such a
+block then costs U / block times as much. From block size U on, the cost is constant.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from statistics import median
 
 MIN_BLOCKS = 3
-#: Blocks whose stores cost up to this factor of the cheapest count as equal.
+#: Block sizes count as equal if their costs are within this factor of the lowest cost.
 SAME_COST = 1.1
-#: Write buffers hide the unit in small regions: only this fraction of the regions counts.
+#: Only this fraction of the regions is used, the largest ones. In small regions, write buffers hide
+#: the effect of the unit.
 LARGE_REGIONS = 0.25
 
 
 @dataclass(frozen=True)
 class BlockCost:
-    """Nanoseconds of each 64 B stored in blocks of a size over a region."""
+    """Time to store 64 B, in ns, when a region is written in blocks of one size."""
 
     block_bytes: int
     region_bytes: int
@@ -28,7 +29,7 @@ class BlockCost:
 
 @dataclass(frozen=True)
 class AccessUnit:
-    """The unit in bytes, between the last block size with amplification and the first without."""
+    """The unit in bytes. It is larger than ``low``, the last block size with a higher cost."""
 
     unit_bytes: int
     low: int
@@ -37,10 +38,11 @@ class AccessUnit:
 
 
 def access_unit(costs: Sequence[BlockCost]) -> AccessUnit | None:
-    """The smallest block from which all larger blocks cost the same.
+    """The smallest block size from which on the cost is constant.
 
-    None if undetermined: fewer than three blocks, no amplification at the smallest block, or only
-    the largest block is cheap, so that the cost may fall further.
+    None if it cannot be determined: there are fewer than three block sizes; or the smallest one
+    costs no more than others; or only the largest one is cheap, so that larger ones might be
+    cheaper.
     """
     blocks = sorted({cost.block_bytes for cost in costs})
     if len(blocks) < MIN_BLOCKS:

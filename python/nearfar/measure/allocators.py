@@ -22,8 +22,11 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Allocator:
-    """``name`` is given by the user, ``native`` is passed to the test program, ``library`` is
-    preloaded; ``origin_tier`` is a tier with figures of the same origin."""
+    """An allocator of a test.
+
+    ``name`` is the name that the user gives, ``native`` the one that is passed to the test program.
+    ``library`` is preloaded. ``origin_tier`` is a tier whose figures have the same origin.
+    """
 
     name: str
     native: str
@@ -87,7 +90,7 @@ def _first_that_loads(name: str, native: str, libraries: Sequence[str]) -> Alloc
 
 
 def one_cpu() -> list[int]:
-    """A usable CPU for work that is not timed."""
+    """A CPU that this process may use, for work that is not timed."""
     return [min(os.sched_getaffinity(0))]
 
 

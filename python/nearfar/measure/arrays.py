@@ -18,12 +18,12 @@ from nearfar.units import MIB, format_size
 
 #: STREAM's rule for the array size, applied to the measured last cache.
 MIN_CACHES = 4
-#: Smaller arrays would include the start of the threads.
+#: Minimum array size. For smaller arrays, the start of the threads would affect the time.
 MIN_ARRAY = 64 * MIB
 DOUBLE = 8
-#: The overhead around a smaller copy is not negligible.
+#: Minimum bytes of a timed copy, so that the overhead of the timing is negligible.
 MIN_TIMED_ALONE = 64 << 10
-#: Counted repeats of each kernel on one set of arrays.
+#: Number of timed repeats of each kernel on one set of arrays.
 ROUNDS = 3
 
 #: One grid point: kernel and number of threads.
@@ -50,7 +50,7 @@ def thread_counts(processors: int) -> tuple[int, ...]:
 
 
 def in_cache(array_bytes: int, effective_last_cache: int) -> bool:
-    """Whether an array is so small that its bandwidth is the cache's, not memory's."""
+    """Whether an array is so small that the cache, not memory, determines its bandwidth."""
     return array_bytes < MIN_CACHES * effective_last_cache
 
 
@@ -137,7 +137,7 @@ class ArrayPlan:
         return [(kernel, threads) for threads in self.threads for kernel in self.kernels]
 
     def team(self, threads: int) -> list[int]:
-        """CPUs of that many threads; reused in turn if there are more threads than CPUs."""
+        """The CPU of each of ``threads`` threads. More threads than CPUs share CPUs evenly."""
         return [self.cpus[i % len(self.cpus)] for i in range(threads)]
 
     def bench(self, team: list[int]) -> ArrayBench | _native.PoolArrayBench:
@@ -147,7 +147,10 @@ class ArrayPlan:
         return _native.PoolArrayBench(place(self.tiers[0]), self.elements, team)
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Fresh arrays for each number of threads, touched by these threads; one untimed round."""
+        """Measure each number of threads on fresh arrays.
+
+        The threads first touch the arrays, and run one untimed round.
+        """
         samples: Samples[Point] = Samples()
         counts = list(self.threads)
         random.Random(seed).shuffle(counts)
@@ -166,7 +169,7 @@ class ArrayPlan:
         return samples
 
     def smaller(self) -> ArrayPlan | None:
-        """Every other number of threads, then only the smallest and the largest."""
+        """First drop every other number of threads; then all but the smallest and the largest."""
         if len(self.threads) <= 2:
             return None
         kept = self.threads[:: 2 if len(self.threads) > 4 else len(self.threads) - 1]

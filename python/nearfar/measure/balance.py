@@ -16,14 +16,14 @@ from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.stencil import SWEEPS_ALONE, StencilPlan
 from nearfar.stats import Estimate, median
 
-#: Copies of the fastest thread in one repeat.
+#: Number of copies that the fastest thread makes in one repeat.
 ITERATIONS = 40
 
 FIGURES = ("near", "far", "near_alone", "element")
 
 
 class Balance(NamedTuple):
-    """Bytes/s of both sides, and of the near side alone; seconds an element and thread."""
+    """Bandwidths of both sides and of the near side alone; seconds per element and thread."""
 
     near: Estimate
     far: Estimate
@@ -33,7 +33,7 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True)
 class BalancePlan:
-    """All figures in each repeat, in sequence: a slow phase of the machine affects all alike."""
+    """All figures, measured in sequence in each epoch, so that a disturbance affects them alike."""
 
     stencil: StencilPlan
     array_bytes: int
@@ -51,7 +51,8 @@ class BalancePlan:
         samples.add("near", both[0], [])
         samples.add("far", both[1], [])
         samples.add("near_alone", self._copies(plan.teams.near_cpus, [])[0], [])
-        # Of the array's own size: page tables and caches cost a smaller one less.
+        # The copy has the size of the stencil's array: a smaller one has lower costs of page tables
+        # and caches.
         run = replace(plan, far_rows=0, with_alone=False).bench().run(SWEEPS_ALONE)
         elements = (plan.rows - 2) * plan.row_elements
         side_s = sum(run["near_ns"]) / len(run["near_ns"]) * 1e-9

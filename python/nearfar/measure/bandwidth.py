@@ -16,7 +16,7 @@ KERNELS = tuple(kernel["name"] for kernel in array_kernels() if not kernel["stre
 def measure(
     session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
 ) -> tuple[BandwidthResult, list[Skipped]]:
-    """Measure one tier (the plan's arrays are all on it). Returns the dropped points, too."""
+    """Measure the one tier of the plan's arrays. Returns the result and the skipped points."""
     tier = plan.tiers[0]
     samples, dropped = session.repeat(
         f"bandwidth {tier}", "bytes_per_s", plan, effort, label=point_name

@@ -1,4 +1,4 @@
-"""Latency of a line by the size of the blocks between random jumps."""
+"""Latency of a line by block size: blocks in random order, lines of a block in address order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WARM_STEPS = 1 << 17
 
 @dataclass(frozen=True)
 class BlockPlan(GridPlan[int]):
-    """Block sizes on one region. Values: ns a line."""
+    """Block sizes on one region. Values: ns per line."""
 
     tier: str
     region_bytes: int

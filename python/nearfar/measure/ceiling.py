@@ -14,7 +14,7 @@ MIN_LATENCY_NS = 3 / HIGHEST_CLOCK_HZ * 1e9
 
 
 def check_rate(bytes_per_s: float, threads: int, what: str) -> float:
-    """The rate itself; raises MachineError if ``threads`` cores cannot move that much."""
+    """Return the rate unchanged. Raises MachineError if ``threads`` cores cannot reach it."""
     if bytes_per_s > threads * MAX_BYTES_PER_S:
         raise MachineError(
             f"{what} moved {bytes_per_s / 1e9:.0f} GB/s with {threads} threads, which no processor "
@@ -25,7 +25,7 @@ def check_rate(bytes_per_s: float, threads: int, what: str) -> float:
 
 
 def check_latency(latency_ns: float, chains: int, what: str) -> float:
-    """The latency itself; raises MachineError if ``chains`` dependent loads cannot be that fast."""
+    """Return the latency unchanged. Raises MachineError if ``chains`` chases cannot reach it."""
     if latency_ns * chains < MIN_LATENCY_NS:
         raise MachineError(
             f"{what} took {latency_ns:.3g} ns a load, which no processor can: its loop or the "

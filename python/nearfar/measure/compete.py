@@ -41,7 +41,7 @@ SIDES = ("near", "far", "sum")
 
 
 def tiers_of(mode: CompeteMode, near: str, far: str, threads: Split) -> list[str]:
-    """The tier of each array: two for every thread."""
+    """The tier of each array. Every thread has two arrays."""
     source, destination = mode.split("-")
     tier = {"near": near, "far": far}
     return [near] * (2 * threads[0]) + [tier[source], tier[destination]] * threads[1]
@@ -54,7 +54,7 @@ def sweep(threads: int) -> tuple[Split, ...]:
 
 @dataclass
 class Seen:
-    """Side results of one repeat: its threads, their drops, and the common duration, by split."""
+    """Other results of an epoch, by split: threads, their drops, and the common duration."""
 
     threads: dict[Split, list[CompeteThread]] = field(default_factory=dict)
     drops: dict[Split, list[CompeteDrop]] = field(default_factory=dict)
@@ -118,14 +118,14 @@ class CompetePlan:
         seen.seconds[split] = (run["to_ns"] - run["from_ns"]) * 1e-9
 
     def smaller(self) -> CompetePlan | None:
-        """Every other split, and the last."""
+        """Keep every other split, and the last one."""
         if len(self.splits) <= 2:
             return None
         return replace(self, splits=(*self.splits[:-1:2], self.splits[-1]))
 
 
 def check_span(run: CompeteRun) -> None:
-    """Raise MachineError for a run in which the threads took turns."""
+    """Raise MachineError if the threads did not run at the same time."""
     if run["to_ns"] <= run["from_ns"]:
         raise MachineError(
             "the threads never ran all at once: those that share a processor took turns",

@@ -30,7 +30,7 @@ Point = tuple[str, int]
 
 
 class AloneEstimates(NamedTuple):
-    """Bytes/s of each side alone, and of near threads as many as on both sides."""
+    """Bandwidths of each side alone, and of as many near threads as both sides have together."""
 
     near: Estimate
     far: Estimate

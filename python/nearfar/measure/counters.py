@@ -1,7 +1,7 @@
 """Counters of a benchmark's measured region: events by name, in groups that fit the PMU.
 
-Each group is tried before anything runs; unsupported events are left out, with the reason.
-Hardware events count user code; software events count all kernel work for the thread.
+Each group is tried first. Unsupported events are left out, and listed with the reason. Hardware
+events count user code only; software events count what the kernel does for the thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from nearfar import _native
 from nearfar._native import NativeError
 
-#: Groups of (field of the record, libpfm4 names; the first known one is counted).
+#: Groups of pairs: a field of the record, and names of libpfm4, of which the first known one is
+#: used.
 GROUPS: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
     (("instructions", ("perf::INSTRUCTIONS",)), ("cycles", ("perf::CYCLES",))),
     (("llc_loads", ("perf::LLC-LOADS",)), ("llc_load_misses", ("perf::LLC-LOAD-MISSES",))),
@@ -31,7 +32,7 @@ SOFTWARE_FIELDS = tuple(field for field, _ in GROUPS[-1])
 
 @dataclass(frozen=True)
 class Events:
-    """Supported events: fields by name, in groups; and why the others are missing."""
+    """The supported events in groups, and the reasons why other fields are missing."""
 
     groups: tuple[tuple[str, ...], ...]
     fields: Mapping[str, str]

@@ -19,7 +19,8 @@ from nearfar.records.shape import Origin, Provenance
 
 REQUIRED = ("region_bytes", "latency_ns")
 OPTIONAL = ("block_bytes", "ntwrite_ns")
-#: Bytes beyond any address space, and more regions than any curve: the file has another format.
+#: Limits of a region's size and of the number of regions. Larger values mean that the file has
+#: another format.
 LARGEST = 1 << 62
 MAX_REGIONS = 5000
 _FORMAT = "columns region_bytes,latency_ns and, where known, block_bytes,ntwrite_ns"
@@ -103,8 +104,8 @@ def _figure(where: str, cell: str) -> float:
 def examine(path: Path) -> CurveResult:
     """Knees of the smallest block's curve, and the access unit if the file has store costs.
 
-    Rows may be in any order; several for one region and block are reduced to their median. Raises
-    BadInputError for a file that cannot be read or has too few regions, or too many.
+    Rows may be in any order. If several rows have the same region and block size, their median is
+    used. Raises BadInputError if the file cannot be read, or has too few or too many regions.
     """
     rows = read(path)
     block = min((row.block_bytes for row in rows if row.block_bytes), default=None)

@@ -1,8 +1,8 @@
 """Sudden drops of a thread's speed: when they occur, and their causes as the kernel reports them.
 
-A drop is a run of iterations slower than ``SLOW`` of the thread's median rate. Its excess is its
-duration beyond as many median iterations. A cause is named only if it accounts for at least half of
-the excess; every other drop is reported as unexplained.
+A drop is a sequence of iterations whose rate is below ``SLOW`` times the thread's median rate. Its
+excess is its duration minus that of as many median iterations. A drop has a cause only if the cause
+accounts for at least half of the excess. Otherwise the drop is reported as unexplained.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: Fraction of the median rate below which an iteration belongs to a drop.
 SLOW = 0.8
-#: Fewest drops of one thread from which a period is derived.
+#: Minimum number of drops of one thread for which a period is derived.
 MIN_FOR_PERIOD = 3
-#: Most bytes that one fault maps (the largest transparent huge page) and the kernel clears.
+#: Maximum number of bytes that one page fault maps and clears: a transparent huge page.
 _LARGEST_FAULT_BYTES = 2 << 20
 
 

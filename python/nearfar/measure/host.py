@@ -1,15 +1,16 @@
 """Measure this machine as a host: loads by level, the last cache, page walks, flushes, memories.
 
-Chases on huge pages give the latency of each level. If a random chase takes longer than in the last
-cache and less than in memory, its latency gives the part of its region that the caches held: the
-part that neighbors leave, which grows with the amount and frequency of requests; how large the last
-cache is for a program follows from all regions together (``last_cache``). The additional
-latency on 4 KiB pages is that of page walks and of hits of the second TLB level; the sizes of the
-TLB give how many of each occur for a number of pages. A chase in address order along a large region
-gives the speed of the prefetchers, including translations. The times of clwb and clflushopt on few
-lines show whether a flush keeps its line.
+- Cache levels: chases on huge pages give the latency of each level.
+- Last cache: if a chase takes longer than in the last cache and less than in memory, its latency
+  shows which part of its region the caches held. Other users of the cache leave this part; a
+  program that requests more lines, or requests them more often, gets a larger part. The effective
+  size follows from all regions together (``last_cache``).
+- Page walks: the additional latency on 4 KiB pages is caused by page walks and by hits in the
+  second TLB level. The sizes of the TLB levels determine how many of each occur.
+- Prefetchers: a chase in address order over a large region gives their speed, with page walks.
+- Flushes: the times of clwb and clflushopt on few lines show whether a flush keeps its line.
 
-A measurement is a number of epochs, each on fresh memory, which the caller may spread over minutes.
+A measurement consists of epochs, each on fresh memory. The caller may spread them over minutes.
 """
 
 from __future__ import annotations
@@ -38,21 +39,23 @@ from nearfar.units import MIB
 
 SOURCE = "nearfar"
 LARGEST = 128 * MIB
-#: The largest region that is revisited: linking a larger one takes long.
+#: The largest region of chases that visit each line twice. Linking a larger one takes too long.
 MAX_REVISITED = 64 * MIB
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
 FLUSH_REPEATS = 5
 LINES_A_FENCE = 4
-#: Entries and ways of the first and the last TLB level of x86 servers since 2017. Used if CPU or
-#: hypervisor do not report them: reported values agree better with chases here.
+#: Entries and ways of the first and the last TLB level of x86 servers since 2017. They are used
+#: only if neither CPU nor hypervisor reports them, because reported values agree better with
+#: chases.
 TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16}
 _PAGE = 4096
-#: A region of which the caches hold more than this fraction is taken as held whole.
+#: If the caches held more than this fraction of a region, they are assumed to have held all of it.
 _WHOLE = 0.85
 #: A load from the last cache takes less than this fraction of a load from memory.
 _FAR_FROM_MEMORY = 0.25
-#: A measurement is complete after this many epochs, over this time: neighbors change in minutes.
+#: A measurement is complete after this number of epochs over this time, because the use of the
+#: cache by other programs changes within minutes.
 WHOLE_EPOCHS, WHOLE_S = 4, 60.0
 
 
@@ -60,14 +63,22 @@ WHOLE_EPOCHS, WHOLE_S = 4, 60.0
 class Regions:
     """Regions of the chases, in bytes."""
 
+    #: One region for each level, by the key of its latency.
     levels: dict[str, int]
+    #: Regions whose lines are visited twice a round.
     revisited: tuple[int, ...]
-    within: tuple[int, ...]  #: the TLB's second level, and beyond its first
+    #: Regions larger than the reach of the first TLB level and smaller than that of the second.
+    within: tuple[int, ...]
+    #: Regions larger than the reach of the second TLB level.
     walked: tuple[int, ...]
 
     @staticmethod
     def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
-        """Regions well inside each cache; that of the last cache just exceeds the second."""
+        """The regions for the cache sizes of a host.
+
+        Regions of cache levels are well below the size of their cache. That of the last cache is
+        only twice the second cache, because other programs may use most of the last cache.
+        """
         l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
         most = min(largest, MAX_REVISITED)
         first, reach = (int(host.scalar(f"{level}_entries")) * _PAGE for level in ("dtlb", "stlb"))
@@ -86,7 +97,7 @@ class Regions:
         )
 
     def chases(self) -> tuple[Chase, ...]:
-        """All chases; that of memory also with several at once."""
+        """All chases. The chase over memory runs alone, and as several concurrent ones."""
         largest = self.levels["near_read_latency_ns"]
         return (
             *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
@@ -119,8 +130,11 @@ class HostMeter:
         self._started, self._since = store.now(), time.monotonic()
 
     def epoch(self) -> None:
-        """Measure everything once. Raises MachineError without huge pages, which separate loads
-        from page walks."""
+        """Measure everything once.
+
+        Raises MachineError without huge pages, because latencies of loads on small pages cannot be
+        separated from page walks.
+        """
         watch = Watch("host profile")
         seed = self.session.seed + self.epochs
         cache = int(_reported(self._host, "l3_bytes"))
@@ -184,12 +198,15 @@ class HostMeter:
         )
 
     def _beyond_caches(self) -> int:
-        """Bytes of a region that the caches do not hold, as measured so far."""
+        """Size of a region that exceeds the caches, given the measurements so far."""
         return beyond_caches(self._last_cache(short=True).get("l3_bytes"), self.largest)
 
     def _last_cache(self, *, short: bool) -> dict[str, Figure]:
-        """The effective last cache, if the host reports one. While other programs run, it may be
-        anything up to the reported size without them."""
+        """The effective last cache; empty if the host reports no last cache.
+
+        If other programs ran in a short measurement, the interval extends to the reported size, of
+        which more may be available without them.
+        """
         reported = _reported(self._host, "l3_bytes")
         if not reported:
             return {}
@@ -217,15 +234,17 @@ class HostMeter:
 
 
 def meters_of(tiers: Sequence[str], cpu: int, region_bytes: int) -> list[MemoryMeter]:
-    """Meters of memories, over a region beyond the caches."""
+    """One meter for each memory; ``region_bytes`` has to exceed the caches."""
     plans = dict.fromkeys(plan_of(tier, cpu, region_bytes) for tier in tiers)
     return [MemoryMeter(plan) for plan in plans]
 
 
 def beyond_caches(last: Figure | None, least: int = LARGEST) -> int:
-    """Bytes of a region beyond a last cache of the measured size. The reported size may be that of
-    all processors of a server, of which a virtual machine has a few: a region beyond it would show
-    what a huge page's translation takes, too."""
+    """Size of a region that exceeds the last cache of the measured size.
+
+    The reported size is not used. On a virtual machine with few CPUs, it may be that of a whole
+    server. In a region that exceeds so large a cache, translations of huge pages take time, too.
+    """
     return max(least, 4 * int(last.value or 0) if last else 0)
 
 
@@ -235,7 +254,7 @@ def _reported(host: Host, key: str) -> float:
 
 
 def measure(session: Session, cpu: int, epochs: int) -> Host:
-    """Describe this machine as a host with its latencies, without its memories."""
+    """Measure the latencies of this machine's caches; its memories are not measured."""
     meter = HostMeter(session, cpu)
     for _ in range(epochs):
         meter.epoch()
@@ -267,10 +286,11 @@ def _levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figu
 def _last_level(
     regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Estimate]
 ) -> Figure:
-    """The last cache's latency: of a load that neighbors' evictions did not send to memory.
+    """The latency of a hit in the last cache.
 
-    If they evict everything, use several concurrent chases, which hold more, over twice the size
-    of the second cache: half of their loads hit in it.
+    It is that of a chase over a region somewhat larger than the second cache. If other programs
+    evict this region from the last cache, it is derived from several concurrent chases, which keep
+    more lines in the cache. Half of their loads hit in the second cache.
     """
     alone, l2 = levels["l3_load_ns"].low, levels["l2_load_ns"].value
     if alone <= _FAR_FROM_MEMORY * levels["near_read_latency_ns"].value:
@@ -283,7 +303,7 @@ def _last_level(
 def _held(
     host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
 ) -> dict[str, Figure]:
-    """Bytes of each region that the caches held, by one and several chases."""
+    """How many bytes of each region the caches held, for one chase and for several."""
     if "l3_bytes" not in host.figures:
         return {}
     return {
@@ -302,13 +322,17 @@ def _held_by(
     levels: Mapping[str, Figure],
     chains: int,
 ) -> Figure:
-    """From R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, each t for this number of chases."""
+    """How many bytes C of each region R the caches held.
+
+    Solves R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, where all times are those for this number
+    of chases.
+    """
     l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
     t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
     memory = times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, chains)].value
 
     def held(region: float, time: float) -> float:
-        if t3 > memory / 2:  # neighbors use the last cache
+        if t3 > memory / 2:  # other programs use all of the last cache
             return l2
         found = (region * (memory - time) - l2 * (t3 - t2)) / (memory - t3)
         return min(max(found, l2), region, most)
@@ -335,9 +359,11 @@ def _held_by(
 
 
 def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[str, Figure]:
-    """Small pages less huge ones, epoch by epoch: d = p_2·t_hit + p_walk·t_walk over pages at
-    random, of which each level of the TLB holds as many as it has entries. Walks are made to rise
-    with the region.
+    """The times of a hit in the second TLB level and of page walks.
+
+    The additional latency on small pages is d = p_2·t_hit + p_walk·t_walk, in each epoch. The
+    probabilities p follow from random accesses, of which each TLB level holds as many pages as it
+    has entries. The times of page walks are adjusted so that they never fall as the region grows.
     """
     first, last = (host.scalar(f"{level}_entries") * _PAGE for level in ("dtlb", "stlb"))
     hits = [d / (1 - first / r) for r in regions.within for d in _longer(samples, r)]
@@ -370,7 +396,7 @@ def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[
 
 
 def _longer(samples: Samples[Chase], region: int) -> list[float]:
-    """Additional time of a random load on small pages, in ns, for each epoch."""
+    """By how many ns a random load takes longer on small pages, for each epoch."""
     small, huge = (samples.series[Chase(pages, region, REVISITED, 1)] for pages in ("4k", "thp"))
     return [s - h for s, h in zip(small, huge, strict=True)]
 
@@ -387,7 +413,7 @@ def _rising(values: Sequence[float]) -> list[float]:
 
 
 def _flush_times(cpu: int) -> dict[str, float]:
-    """One store, flush and fence on cached lines on tmpfs; and one more line under the fence."""
+    """Times of a store, a flush and a fence on cached lines, and of one more line per fence."""
     keys = {"clwb": "near_flush_latency_ns", "clflushopt": "near_evicting_flush_latency_ns"}
     known = [how for how in keys if how in persist_instructions()]
     if not known:

@@ -1,16 +1,17 @@
-"""The effective size of the last cache: what of it this CPU gets, next to all of its neighbors.
+"""The effective size of the last cache: the part that this CPU can use while others use it, too.
 
-Chases over regions R that visit each line twice a round, at random times. An LRU cache of C bytes
-has a line again if fewer than C other bytes were visited in between. For a line whose two visits
-are a fraction f of a round apart, that is R·(2f - f²), and f is uniform, so that
+Chases over regions R visit each line twice a round, at random times. An LRU cache of C bytes hits
+if fewer than C other bytes were visited since the last visit. If the two visits of a line are a
+fraction f of a round apart, R·(2f - f²) bytes were visited; f is uniformly distributed. Hence
 
     h(C) = 1 - √(1 - C/R),    t(R) = h(L2)·t_2 + (h(C) - h(L2))·t_3 + (1 - h(C))·t_memory
 
-C and t_3 are fitted to the lower quartiles of sweeps over all regions. The interval comes from
-sweeps that are drawn again, and from chases one by one against several at once: the more a program
-requests, the more it keeps of a cache that it shares. What neighbors use changes within minutes, so
-that sweeps of a shorter time widen the interval. Limits: prefetched streams are not modeled, and
-caches that are not LRU bend the curve less sharply.
+where h(C) is the fraction of hits. C and t_3 are fitted to the lower quartiles of sweeps over all
+regions. The interval covers bootstrap samples of the sweeps. It also covers the sizes for one chase
+and for several concurrent ones, because a program that requests more lines keeps more of a shared
+cache. The use by other programs changes within minutes; the interval is wider if all sweeps were
+taken in a shorter time. Limits: prefetched streams are not modeled; the latency of caches that are
+not LRU rises less sharply.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Candidate sizes an octave, and sweeps drawn again.
+#: Number of candidate sizes per octave, and of bootstrap samples.
 _STEPS, _DRAWS = 24, 200
-#: Factor by which the part of the last cache that neighbors leave changes within minutes.
+#: Factor by which the available part of the last cache changes within minutes.
 DRIFT = 1.5
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -30,16 +31,17 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Latencies in ns of a number of concurrent chases: a row a sweep, a column a region; and those
-    of the second cache and of memory, one a sweep."""
+    """Latencies in ns of a number of concurrent chases."""
 
     regions: Sequence[int]
+    #: One row for each sweep, one column for each region.
     rows: Array
+    #: Latency of the second cache, and of memory: one value for each sweep.
     second: Array
     memory: Array
 
     def drawn(self, picked: np.ndarray[tuple[int, ...], np.dtype[np.int_]]) -> Sweeps:
-        """Some of the sweeps."""
+        """The sweeps with these numbers."""
         return Sweeps(self.regions, self.rows[picked], self.second[picked], self.memory[picked])
 
 
@@ -73,8 +75,10 @@ def _hits(size: float, regions: Array) -> Array:
 def interval(
     groups: Sequence[Sweeps], l2_bytes: float, max_bytes: float, *, short: bool, seed: int
 ) -> tuple[float, float, float]:
-    """Value, low and high of the size, over numbers of concurrent chases; ``short``: the sweeps
-    took less than the minutes in which neighbors change."""
+    """The effective size and its interval, from sweeps with different numbers of chases.
+
+    ``short``: whether all sweeps were taken within less than a minute.
+    """
     random = np.random.default_rng(seed)
     values, drawn = [], []
     for sweeps in groups:

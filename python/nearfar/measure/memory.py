@@ -1,11 +1,15 @@
 """The figures of a memory of this machine, as cache misses of a program see them, by page size.
 
-Latency is that of a random pointer chase beyond every cache on huge pages; the additional time on
-small pages is the page walk, by region: page tables of larger regions fall out of the second cache,
-then out of the last one, and so do a hypervisor's tables for them. The first touch of all pages
-gives the cost of new ones. Parallelism is that of the best number of concurrent chases, bandwidth
-that of one thread. Figures are lower quartiles over epochs on fresh memory (bandwidth: upper
-quartiles), because disturbances only lengthen.
+- Latency: a random chase on huge pages, over a region that exceeds every cache.
+- Page walk, by region: the additional time on small pages. It grows with the region, because page
+  tables of larger regions no longer fit into the second cache, then not into the last one; the same
+  holds for the hypervisor's page tables.
+- First touch: the time of the first touch of a page.
+- Parallelism: the latency of one chase over that of the best number of concurrent chases.
+- Bandwidth: that of one thread.
+
+Figures are lower quartiles over epochs on fresh memory (bandwidths: upper quartiles), because
+disturbances only make a measurement slower.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from nearfar.records.shape import Origin
 from nearfar.stats import lower_quartile, median
 from nearfar.units import MIB
 
-#: Of consecutive samples the shortest counts.
+#: The shortest of consecutive samples is used.
 _SAMPLES, _SAMPLE_NS = 5, 3_000_000
 _WARM_STEPS = 1 << 16
 _CHAINS = (1, 4, 8, 12, 16)
@@ -39,14 +43,15 @@ LARGE_REGION, _LARGE_FRACTION = 512 * MIB, 0.125
 SMALL_PAGE, LARGE_PAGE = 4096, 2 * MIB
 _LARGE = ("thp", "2m", "1g")
 _THP = "sys/kernel/mm/transparent_hugepage/enabled"
-#: Relative uncertainty of a figure that a few epochs within a minute give.
+#: Relative uncertainty of a figure from a few epochs within a minute.
 DRIFT = 0.05
 
 
 class Timed(NamedTuple):
-    """A timed quantity: ``load`` of a number of chases over a region, ``touch`` of a page, or the
-    rate of a kernel (``read``, ``ntwrite``), on a tier with fixed pages."""
+    """A timed quantity on a tier with a fixed page size."""
 
+    #: ``load`` (of concurrent chases over a region), ``touch`` (of a page), ``read`` or
+    #: ``ntwrite``.
     what: str
     tier: str
     region_bytes: int = 0
@@ -54,9 +59,9 @@ class Timed(NamedTuple):
 
 
 def variants(tier: str) -> list[str]:
-    """A tier on small and on huge pages, if it leaves them open or has one of these; else itself.
+    """The tier on small pages and on huge pages; only the tier itself if it has other pages.
 
-    Both are measured together, so that they have the same latency.
+    Both variants are measured together, so that they have the same latency.
     """
     spec = parse_tier(tier)
     if spec["maps"] != "memory" or spec["profile"] or spec["pages"] not in ("system", "4k", "thp"):
@@ -66,7 +71,7 @@ def variants(tier: str) -> list[str]:
 
 
 def on_pages(tier: str) -> str:
-    """The variant of a tier that the system gives a program which does not ask for pages."""
+    """The variant of a tier that a program gets if it does not choose a page size."""
     found = variants(tier)
     if len(found) == 1 or tier in found:
         return tier
@@ -74,14 +79,16 @@ def on_pages(tier: str) -> str:
 
 
 def large_pages_everywhere() -> bool:
-    """Whether the kernel gives huge pages to programs that do not ask for them."""
+    """Whether programs get huge pages without a request."""
     return "[always]" in (Root().text(_THP) or "")
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """All variants of a tier, on one CPU; ``region_bytes`` exceeds every cache, and page walks are
-    timed up to ``large_bytes``."""
+    """All variants of a tier, measured on one CPU.
+
+    ``region_bytes`` exceeds every cache. Page walks are timed on regions up to ``large_bytes``.
+    """
 
     tiers: tuple[str, ...]
     cpu: int
@@ -182,14 +189,16 @@ class MemoryMeter:
         self.samples.gather(self.plan.epoch(seed))
 
     def figures(self, source: str, *, short: bool) -> dict[str, dict[str, Figure]]:
-        """Figures by tier with its pages, as of a device profile; ``short``: within a minute."""
+        """Figures by variant, as in a device profile; ``short``: measured within a minute."""
         return _Figures(self.plan, self.samples.raw, source, DRIFT if short else 0.0).by_tier()
 
 
 @dataclass(frozen=True)
 class _Figures:
-    """Makes the figures of all variants of a tier from their samples. ``drift``: relative
-    uncertainty that is added to each interval."""
+    """Derives the figures of all variants of a tier from their samples.
+
+    ``drift`` is a relative uncertainty that widens each interval.
+    """
 
     plan: MemoryPlan
     samples: Mapping[Timed, Sequence[float]]
@@ -197,7 +206,7 @@ class _Figures:
     drift: float
 
     def by_tier(self) -> dict[str, dict[str, Figure]]:
-        """All figures; latency and parallelism are those on the largest pages for all variants."""
+        """All figures by variant. All variants have the latency on the largest pages."""
         alone = {"read_latency_ns": self._latency(), "read_parallelism": self._parallelism()}
         return {tier: {**alone, **self._of(tier)} for tier in self.plan.tiers}
 
@@ -252,8 +261,11 @@ class _Figures:
         return self._figure(ratios, "count", self._base, f"{best} chains against one")
 
     def _first_touch(self, tier: str) -> Figure:
-        """The interval reaches the upper quartile: a hypervisor that took memory back makes the
-        first touch several times slower, and a program may get memory of either kind."""
+        """The time of a first touch, with an interval up to the upper quartile.
+
+        The first touch is several times slower for memory that the hypervisor has to supply first.
+        A program may get such memory or other memory.
+        """
         touches = self.samples[Timed("touch", tier)]
         figure = self._figure(touches, "ns", tier, "of a page")
         slow = 1 / lower_quartile([1 / touch for touch in touches]).value
