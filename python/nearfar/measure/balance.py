@@ -73,7 +73,7 @@ class BalancePlan:
         return run["near_bytes_per_s"], run["far_bytes_per_s"]
 
     def smaller(self) -> None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
 
 
 def measure(

@@ -105,7 +105,7 @@ class ChasePlan:
         return probe
 
     def smaller(self) -> ChasePlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 

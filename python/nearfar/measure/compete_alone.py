@@ -77,7 +77,7 @@ class AlonePlan:
         return samples
 
     def smaller(self) -> None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
 
 
 def measure(

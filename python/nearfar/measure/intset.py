@@ -1,8 +1,8 @@
 """Random look-ups and updates of an integer set, after the WSCAD 2022 paper on PMDK.
 
-Every run creates all sets anew, one on each medium, and runs them in an order that rotates from run
-to run: the structure in its pool, the same code without flushes and fences, its volatile
-counterpart, and for hash a version with libpmemobj's transactions.
+Every run creates a new set on each medium: the structure in its pool, the same code without flushes
+and fences, its volatile counterpart, and for hash a version with libpmemobj's transactions. The
+order of the media rotates from run to run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class IntsetPlan:
-    """One structure on one tier, and its baselines. Values: operations/s, or ns an operation."""
+    """A structure on a tier, and its baselines. Values: operations/s, or ns per operation."""
 
     structure: IntsetStructure
     entries: int
@@ -52,12 +52,12 @@ class IntsetPlan:
 
     @property
     def on_disk(self) -> bool:
-        """Whether persisting waits for a disk."""
+        """Whether a flush waits for a disk."""
         return self.place["persists"] == "msync"
 
     @property
     def media(self) -> tuple[IntsetMedium, ...]:
-        """The media to compare; not libpmemobj's version on a disk, where filling takes hours."""
+        """The media to compare; on a disk without libpmemobj's version, which takes hours there."""
         if not self.place["holds_pools"]:
             return ("dram",)
         with_pmdk = self.structure == "hash" and not self.on_disk
@@ -98,7 +98,7 @@ class IntsetPlan:
         samples.add(Key(medium, "changed"), run["changed"] / operations, [])
 
     def smaller(self) -> IntsetPlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 
@@ -150,7 +150,7 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
 
 
 def _ratios(session: Session, plan: IntsetPlan, samples: Samples[Key]) -> dict[str, Estimate]:
-    """Rates of the other media over the first, and of the first over libpmemobj's."""
+    """Ratios of rates: of other media to the pool, and of the pool to libpmemobj's version."""
     first = Key(plan.media[0], "rate")
     against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
     found = {
@@ -178,7 +178,7 @@ def _series(
 def _shaped(
     session: Session, plan: IntsetPlan, medium: IntsetMedium, estimates: dict[str, Estimate]
 ) -> dict[str, Any]:
-    """Figures of the volatile counterpart have the origin of DRAM; all others that of the pool."""
+    """The figures, with the origin of DRAM for the volatile counterpart, else that of the pool."""
     tier = "dram" if medium == "dram" and plan.place["node"] < 0 else plan.tier
     return session.figures(tier, persistent=medium != "dram", **estimates)
 

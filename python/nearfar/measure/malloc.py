@@ -19,7 +19,7 @@ from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import format_size
 
 TESTS: tuple[MallocTest, ...] = ("small", "large", "free-loop", "half-free-loop", "warm")
-#: Blocks of a round, as in the thesis; for the warm loop, pairs.
+#: Number of blocks in a round, as in the thesis; in the warm loop, of pairs.
 COUNTS = {
     "small": 1_000_000,
     "large": 1_000_000,
@@ -27,7 +27,7 @@ COUNTS = {
     "half-free-loop": 10_000,
     "warm": 5_000_000,
 }
-#: Time of the second memory reading after the last free, and the interval of repeats with one.
+#: Time between the last free and the second memory reading, and every how many repeats have one.
 SETTLE_S, SETTLED_REPEATS = 1.0, 5
 _PAGE = 4096
 #: Memory of a block relative to its touched page or mean size: tables, headers, rounding.
@@ -47,7 +47,7 @@ def point_name(point: Point) -> str:
 
 @dataclass
 class Seen:
-    """Side results of one repeat: peak memory and, in some repeats, memory after another second."""
+    """Other results of a repeat: peak memory, and in some repeats memory after another second."""
 
     peak: dict[Case, int] = field(default_factory=dict)
     settled: dict[Case, int] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class MallocPlan:
             cpus=team,
             settle_s=SETTLE_S if settle else 0.0,
         )
-        # Threads that share a CPU or wait for a lock of their allocator are not disturbed.
+        # Threads that share a CPU, or wait for a lock, have little CPU time without a disturbance.
         usages = [usage_of(figures)] if threads == 1 else []
         samples.add((*case, "cpu"), int(figures["cpu_ns"]) * 1e-9, usages)
         samples.add((*case, "wall"), int(figures["wall_ns"]) * 1e-9, [])
@@ -132,7 +132,7 @@ class MallocPlan:
             seen.settled[case] = int(figures["settled_bytes"])
 
     def smaller(self) -> MallocPlan | None:
-        """Fewer numbers of threads, but the smallest and largest; then without the large test."""
+        """First keep the smallest and the largest number of threads; then drop the large test."""
         if len(self.threads) > 1:
             kept = (self.threads[0], self.threads[-1]) if len(self.threads) > 2 else ()
             return replace(self, threads=kept or self.threads[:1])

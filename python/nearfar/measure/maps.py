@@ -1,7 +1,8 @@
 """Insertions, look-ups and removals in hash maps, as pmembench's map_insert, map_get, map_remove.
 
-Each epoch creates new pools: one for the loop timed as a whole, one for operations timed singly;
-look-ups need one only. Between them the reference is timed, single pairs of clwb and sfence.
+Each epoch creates new pools: one for the loop that is timed as a whole, and one for operations that
+are timed one by one. Look-ups use one pool for both. Then pairs of clwb and sfence are timed as a
+reference.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PRIMITIVES = (
     "alloc_free",
 )
 PRIMITIVE_COUNT = 20_000
-#: libpmemobj's version of the map, run alternately under --compare pmdk.
+#: The map on libpmemobj that --compare pmdk measures alternately.
 PMDK_MAP: MapType = "map_rp"
 REFERENCE_BYTES = 64 * MIB
 REFERENCE_NS = 20_000_000
@@ -73,7 +74,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class MapPlan:
-    """One map and operation, several sizes. Values: ns, or a count an operation, by figure."""
+    """One operation on one map, at several sizes. Values: ns, or a count per operation."""
 
     type: MapType
     operation: MapOperation
@@ -97,7 +98,7 @@ class MapPlan:
 
     @property
     def persistent(self) -> bool:
-        """Whether the map is in a pool; a PMDK-style map on dram is its volatile counterpart."""
+        """Whether the map is in a pool. On dram, a PMDK-style map is its volatile counterpart."""
         return not pool_tiers.is_volatile(self.type, self.tier)
 
     @property
@@ -133,7 +134,7 @@ class MapPlan:
 
     @property
     def has_batches(self) -> bool:
-        """Whether many keys can be looked up at once: in nearfar's map."""
+        """Whether the map can look up many keys at once, which nearfar's map can."""
         return self.operation == "get" and self.type in ("map", "dram")
 
     @property
@@ -144,7 +145,7 @@ class MapPlan:
 
     @property
     def tier_of_memory(self) -> str:
-        """The tier without a file name, for probes that map memory themselves."""
+        """The tier without the name of a file, for probes that map memory of it."""
         return self.place.removesuffix(",populate")
 
     def bench(self, point: Point, kind: MapType | None = None) -> MapBench:
@@ -210,7 +211,7 @@ class _Epoch:
             self._add(figure, thread_s * 1e9 / self.point.operations)
 
     def _count(self, bench: MapBench, events: Events) -> None:
-        """Run again with counted events; insertions and removals on a map of their own."""
+        """Run again and count events; insertions and removals use another new map."""
         if self.plan.operation != "get":
             bench = self.plan.bench(self.point)
         groups = [list(group) for group in events.groups]
@@ -261,7 +262,7 @@ def check(plan: MapPlan) -> None:
 
 
 def measure(session: Session, plan: MapPlan, effort: Effort) -> tuple[MapResult, list[Skipped]]:
-    """Run the plan; the last size is the result, with all sizes as its sweep."""
+    """Run the plan. The result is that of the last size; its ``sweep`` has all sizes."""
     samples, _ = session.repeat(
         "map", "ns", plan, effort, judge_spread=False, label=lambda key: " ".join(map(str, key))
     )
@@ -322,7 +323,7 @@ class _Figures:
         )
 
     def _counters(self, point: Point) -> RegionCounters | None:
-        """Medians of the epochs; software events describe the kernel, whatever the tier."""
+        """Medians over the epochs. Software events have the origin *measured* on every tier."""
         events = self.plan.events
         if events is None:
             return None

@@ -19,7 +19,7 @@ from nearfar.units import MIB
 
 SAMPLE_NS = 5_000_000
 WARM_STEPS = 1 << 16
-#: Of each of the arrays that all CPUs of a node read or write together.
+#: Size of each array; all CPUs of a node read or write it together.
 MIN_ARRAY_BYTES = 64 * MIB
 _READ, _WRITE = "read", "ntwrite"
 
@@ -78,13 +78,13 @@ class MatrixPlan:
             samples.add(path, check_rate(rate, len(cpus), _named(path)), run["members"])
 
     def smaller(self) -> MatrixPlan | None:
-        """The same paths with a smaller region: none is left out."""
+        """The same paths with a smaller region; no path is dropped."""
         smaller = self.region_bytes // 2
         return replace(self, region_bytes=smaller) if smaller >= MIN_ARRAY_BYTES else None
 
 
 def tier_of(node: int) -> str:
-    """The tier of a node's memory, on huge pages if the kernel gives them: without page walks."""
+    """The tier of a node's memory; on huge pages if the kernel has them, to avoid page walks."""
     tier = f"numa:{node}"
     mode = Root().text("sys/kernel/mm/transparent_hugepage/enabled") or "[never]"
     return tier if "[never]" in mode else latency.page_variants(tier)[0]

@@ -150,7 +150,7 @@ class MemoryPlan:
             )
 
     def smaller(self) -> MemoryPlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 

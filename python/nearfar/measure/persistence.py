@@ -1,4 +1,4 @@
-"""Persistence cost by instruction, block size and number of lines under one fence."""
+"""Persistence cost by instruction, block size and number of lines per fence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Persist(NamedTuple):
 
 
 def points_for(tier: str) -> list[Persist]:
-    """Instructions of this CPU; msync on a file tier, where a flush does not persist."""
+    """The flush instructions of this CPU; on a file tier, where they do not persist data, msync."""
     if parse_tier(tier)["persists"] == "msync":
         return [Persist("msync", block, 1) for block in BLOCKS]
     lines = [Persist(how, 64, n) for how in persist_instructions() for n in LINES]
@@ -49,19 +49,19 @@ def points_for(tier: str) -> list[Persist]:
 
 @dataclass(frozen=True)
 class PersistPlan(GridPlan[Persist]):
-    """Points on one tier. Values: ns a fence."""
+    """Stores, flushes and fences on one tier. Values: ns per fence, with its blocks."""
 
     tier: str
     cpu: int
 
     def open(self, seed: int) -> PersistenceProbe:
-        """A region larger than most caches; flushed lines go to memory in any case."""
+        """Map a region that is larger than most caches; flushed lines always go to memory."""
         return PersistenceProbe(self.tier, REGION_BYTES, self.cpu)
 
     def sample(
         self, probe: PersistenceProbe, key: Persist, seed: int
     ) -> tuple[float, Sequence[Usage]]:
-        """Random blocks; waiting for a device is not a sign of a disturbed machine."""
+        """Store random blocks. A wait for a device is not evidence of a disturbance."""
         if key.how == "msync":
             return probe.sample_msync(key.block_bytes, MSYNC_SAMPLE_NS)["fence_ns"], []
         sample = probe.sample(key.how, key.block_bytes, key.blocks_per_fence, SAMPLE_NS)
@@ -70,7 +70,7 @@ class PersistPlan(GridPlan[Persist]):
 
 @dataclass(frozen=True)
 class OverwritePlan:
-    """Repeated stores to one block. Grid: its figures; one series of stores gives all of them."""
+    """Repeated stores to one block. Grid: the figures, which all come from one series of stores."""
 
     tier: str
     cpu: int
@@ -78,7 +78,7 @@ class OverwritePlan:
     grid: Sequence[str] = ("latency_ns", "stall_ns", "writes_between", "stalls")
 
     def epoch(self, seed: int) -> Samples[str]:
-        """One series of stores."""
+        """Time one series of stores."""
         probe = PersistenceProbe(self.tier, MIB, self.cpu)
         run = probe.overwrite(self.how, OVERWRITTEN_BYTES, OVERWRITES)
         estimates = {
@@ -90,7 +90,7 @@ class OverwritePlan:
         return Samples(series={key: [estimates[key]] for key in self.grid}, usages=[run])
 
     def smaller(self) -> OverwritePlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 
@@ -116,9 +116,10 @@ def measure(session: Session, tier: str, cpu: int, effort: Effort) -> Persistenc
 
 
 def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> PersistCost | None:
-    """A straight line through (lines under a fence, ns) for each epoch: median of each coefficient.
+    """The costs of a fence and of a line: medians of the coefficients of straight lines.
 
-    Coefficients are not negative: a negative cost of a fence or a line is noise.
+    Each epoch gives one line, fitted to the time per fence by number of lines per fence. Its
+    coefficients are limited to values from 0 up, because negative costs are noise.
     """
     keys = [key for key in samples.series if key.how == how and key.block_bytes == 64]
     if len(keys) < 2:
@@ -138,10 +139,10 @@ def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> P
 
 
 def rising_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Base and slope of the line of least squares whose base and slope are not negative.
+    """Base and slope of the best line (least squares) with both from 0 up. x must be at least 0.
 
-    x must not be negative. A coefficient that would be negative is zero, and the other is fitted
-    alone: of two coefficients, at most one is negative unless both vanish.
+    If the unrestricted fit has a negative coefficient, it is set to zero and the other one is
+    fitted alone. At most one of the two is negative.
     """
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     level = max(float(up.mean()), 0.0)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 #: As in the thesis.
 ELEMENTS, ITERATIONS = 16_000_000, 5_000
 QUICK_ELEMENTS, QUICK_ITERATIONS = 1_000_000, 50
-#: Iterations of each repeat whose results are compared with those of near threads alone.
+#: Number of iterations of each repeat whose results are checked against near threads alone.
 COMPARED = 50
-#: Near memory an element: an offset, four columns and values, the source and two vectors.
+#: Near memory per element: an offset, four columns and values, the source and two vectors.
 NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
 
 NEAR_STAGES = ("generate", "analyse", "total")
@@ -33,7 +33,7 @@ STAGES = ("generate", "generate_idle", "transfer", "analyse", "transfer_idle", "
 
 @dataclass(frozen=True)
 class Seen:
-    """Side results of one repeat: the results of its first iterations, and their durations."""
+    """Other results of a repeat: the computed results and the times of its first iterations."""
 
     findings: Sequence[tuple[float, ...]]
     timeline: list[PipelineLap]
@@ -56,7 +56,10 @@ def _timeline(run: PipelineRun) -> list[PipelineLap]:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """One split of the threads; without far threads, near ones do all. Values: s, by stage."""
+    """One split of the threads. Values: seconds, by stage.
+
+    Without far threads, near threads do all of the work.
+    """
 
     elements: int
     iterations: int
@@ -67,12 +70,12 @@ class PipelinePlan:
 
     @property
     def near_only(self) -> bool:
-        """Whether near threads generate and analyze alternately, with no data on the far tier."""
+        """Whether near threads do all of the work, without data on the far tier."""
         return self.teams.far_threads == 0
 
     @property
     def grid(self) -> Sequence[str]:
-        """The stages, idle times, and the whole."""
+        """The stages, the idle times, and the total."""
         return NEAR_STAGES if self.near_only else STAGES
 
     def check_room(self) -> None:
@@ -83,7 +86,7 @@ class PipelinePlan:
         check_bytes(wanted, "use fewer --elements")
 
     def run(self, iterations: int) -> PipelineRun:
-        """That many iterations on fresh memory."""
+        """Run ``iterations`` iterations on fresh memory."""
         bench = PipelineBench(
             self.elements,
             self.near,
@@ -95,7 +98,7 @@ class PipelinePlan:
         return bench.run(iterations)
 
     def epoch(self, seed: int) -> Samples[str]:
-        """All iterations; all repeats start from the same vector and must give the same results."""
+        """Run all iterations. All repeats start from the same vector and must compute the same."""
         run = self.run(self.iterations)
         seen = Seen(run["findings"][:COMPARED], _timeline(run))
         samples: Samples[str] = Samples(extras=[seen])
@@ -112,7 +115,7 @@ class PipelinePlan:
         return samples
 
     def smaller(self) -> None:
-        """There is only one point."""
+        """None: there is only one point."""
 
 
 def measure(
@@ -126,7 +129,7 @@ def measure(
 
     ``forecast``: the prediction of this run.
     """
-    # Idle times are differences of other times: their spread says nothing about the machine.
+    # Idle times are differences of other times, so their spread is not evidence of a disturbance.
     samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
     session.progress.step("the same on the near side alone, to compare", 1.0)
     compared = min(plan.iterations, COMPARED)

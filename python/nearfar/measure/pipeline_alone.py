@@ -25,7 +25,8 @@ REPEAT_S = 0.05
 MIN_ITERATIONS = 3
 MAX_COPIES = 200
 
-#: Stages are seconds of all iterations; copies, transfers and reads are bytes/s of all threads.
+#: Values of stages are seconds for all iterations; those of copies, transfers and reads are bytes/s
+#: of all threads.
 Figure = Literal["generate", "analyse", "copy", "transfer", "read"]
 Point = tuple[Figure, int]
 
@@ -45,7 +46,7 @@ class AlonePlan:
 
     @property
     def grid(self) -> Sequence[Point]:
-        """Near figures at all these counts, far ones at that of the far side."""
+        """Near figures for all these numbers of threads; far figures for that of the far side."""
         far = self.pipeline.teams.far_threads
         near: list[Point] = [
             (figure, n) for figure in ("generate", "analyse", "copy") for n in self.threads
@@ -53,7 +54,7 @@ class AlonePlan:
         return [*near, ("transfer", far), ("read", far)]
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Fresh memory for each."""
+        """Measure each figure on fresh memory."""
         samples: Samples[Point] = Samples()
         teams = self.pipeline.teams
         for n in self.threads:
@@ -101,7 +102,7 @@ class AlonePlan:
             samples.add(("read", plan.teams.far_threads), rate, repeat["members"])
 
     def smaller(self) -> None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
 
 
 def can_be_timed(plan: PipelinePlan) -> bool:

@@ -20,10 +20,10 @@ def require_pools() -> None:
 
 
 def place(tier: str) -> str:
-    """The tier of unnamed pools, populated before timing starts.
+    """The tier in which measurements create unnamed pools; its memory is populated in advance.
 
-    ``tier`` may name a file to keep; measurements use its directory. Raises BadInputError for tiers
-    that cannot hold pools, or not with the requested pace or page size.
+    If ``tier`` names a file, its directory is used. Raises BadInputError for tiers that cannot hold
+    pools at all, or not with this pace or page size.
     """
     parsed = _native.parse_tier(tier)
     kind = parsed["kind"]

@@ -16,7 +16,7 @@ Named = tuple[str, Figure]
 
 
 def profile_of(run: Run, name: str, tier: str) -> Profile:
-    """All figures of the run's first tier. Unmeasured figures are absent."""
+    """The profile of the run's first tier, with all figures that were measured."""
     sections = run.sections
     named: list[Named] = []
     if sections.latency:
@@ -125,8 +125,11 @@ def _persistence(result: PersistenceResult) -> Iterator[Named]:
 
 
 def loaded_figure(result: LoadedResult) -> Figure:
-    """Curves by fraction of reads. Those that the traffic of this machine's CPUs did not saturate
-    are named in the note: beyond their ends nothing is known."""
+    """Latency by bandwidth, one curve for each fraction of reads.
+
+    The note names the curves that the CPUs of this machine could not drive to saturation. Nothing
+    is known about bandwidths beyond their ends.
+    """
     rows = [
         ([p.reads / (p.reads + p.writes), p.bandwidth_bytes_per_s], p, "latency_ns")
         for p in result.points

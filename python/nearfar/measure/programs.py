@@ -20,7 +20,7 @@ from nearfar.stats import median, ratio_of_pairs
 if TYPE_CHECKING:
     from nearfar.stats import Estimate
 
-#: The caches of the thesis' simulation, L1 and L2; it does not state their ways.
+#: L1 and L2 in the simulation of the thesis, which does not state their ways.
 CACHES = {"l1": "131072/8", "l2": "2097152/16"}
 
 #: A size with an allocator.
@@ -30,7 +30,7 @@ Point = tuple[int, str, str]
 
 @dataclass
 class Seen:
-    """Side results of one repeat."""
+    """Other results of a repeat."""
 
     checksum: dict[Case, str] = field(default_factory=dict)
     bytes: dict[int, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class ProgramPlan:
-    """Sizes by allocators. Values: seconds."""
+    """All sizes with all allocators. Values: seconds."""
 
     program: ProgramName
     sizes: tuple[int, ...]
@@ -57,7 +57,7 @@ class ProgramPlan:
         ]
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Each size once with each allocator, those of a size in direct succession."""
+        """Run each size once with each allocator; runs of the same size follow each other."""
         seen = Seen()
         samples: Samples[Point] = Samples(extras=[seen])
         order = random.Random(seed)
@@ -77,7 +77,7 @@ class ProgramPlan:
         return samples
 
     def smaller(self) -> ProgramPlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 

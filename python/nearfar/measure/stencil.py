@@ -21,7 +21,7 @@ from nearfar.stats import Estimate, median
 SWEEPS = 10
 #: Sweeps of the comparison runs with all rows on one side.
 SWEEPS_ALONE = 3
-#: One load and one store an element; neighbors hit in caches.
+#: Counted bytes per element: one load and one store. Loads of its neighbors hit in caches.
 ELEMENT_BYTES = 16
 
 ALONE = ("near_alone", "far_alone")
@@ -29,9 +29,9 @@ ALONE = ("near_alone", "far_alone")
 
 @dataclass(frozen=True)
 class StencilPlan:
-    """One division of the rows. Values: mean seconds of a sweep: ``near``, ``far``, ``total``.
+    """One division of the rows. Values: mean seconds per sweep: ``near``, ``far``, ``total``.
 
-    ``with_alone``: each repeat also sweeps with all rows near and with all rows far.
+    ``with_alone``: whether each repeat also sweeps with all rows near, and with all rows far.
     """
 
     rows: int
@@ -102,7 +102,7 @@ class StencilPlan:
         )
 
     def epoch(self, seed: int) -> Samples[str]:
-        """Ten sweeps; all repeats start from the same values, and must end with the same."""
+        """Run ten sweeps. All repeats start from the same values, and must end with the same."""
         bench = self.bench()
         run = bench.run(SWEEPS)
         samples: Samples[str] = Samples(extras=[bench.checksum()])
@@ -120,7 +120,7 @@ class StencilPlan:
         return samples
 
     def smaller(self) -> None:
-        """There is only one point."""
+        """None: there is only one point."""
 
 
 def measure(
@@ -166,7 +166,7 @@ def measure(
 
 
 def _rates(plan: StencilPlan, samples: Samples[str]) -> dict[str, Estimate]:
-    """Counted bytes over time, by side, comparable with the bandwidth of a copy."""
+    """Bandwidth of each side: counted bytes over time, comparable with that of a copy."""
     rows = {"near": plan.near_rows, "far": plan.far_rows}
     return {
         f"{side}_bandwidth_bytes_per_s": median(

@@ -13,7 +13,7 @@ from nearfar.records.run import Skipped
 from nearfar.stats import Estimate, best, median
 
 KERNELS = ("copy", "scale", "add", "triad")
-#: The reference's rules: ten iterations, the first not counted, best and average shown.
+#: Number of iterations, as in the reference, which reports best and mean of all but the first.
 REFERENCE_ROUNDS = 9
 MIN_ARRAY_IN_POOL = 1 << 20
 
@@ -31,7 +31,7 @@ def check(plan: ArrayPlan) -> None:
 def measure(
     session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
 ) -> tuple[StreamResult, list[Skipped]]:
-    """Run the plan; the run with the most threads is the result, with all runs as its sweep."""
+    """Run the plan. The result is the run with the most threads; its ``sweep`` has all runs."""
     samples, dropped = session.repeat("stream", "bytes_per_s", plan, effort, label=point_name)
     small = in_cache(plan.array_bytes, effective_last_cache)
     threads = sorted({threads for _, threads in samples.series})

@@ -13,7 +13,7 @@ MAX_PER_PROCESSOR = 16
 
 @dataclass(frozen=True)
 class Teams:
-    """A number of threads on each side; near ones get the first CPUs, far ones the next."""
+    """Threads on each side. Near threads get the first CPUs, far threads the next ones."""
 
     near_threads: int
     far_threads: int
@@ -21,7 +21,7 @@ class Teams:
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether threads share CPUs: such figures are excluded from fits."""
+        """Whether threads share CPUs; such figures are not used in fits."""
         return self.near_threads + self.far_threads > len(self.cpus)
 
     @property
@@ -31,15 +31,15 @@ class Teams:
 
     @property
     def far_cpus(self) -> list[int]:
-        """A CPU for each far thread; reused in turn if there are too few."""
+        """A CPU for each far thread. If there are too few CPUs, threads share them."""
         first = self.near_threads
         return [self.cpus[(first + i) % len(self.cpus)] for i in range(self.far_threads)]
 
 
 def check_threads(threads: int, cpus: Sequence[int], *, asked: bool) -> None:
-    """Reject more threads than the CPUs that were requested, or unreasonably many.
+    """Raise an error for more threads than requested CPUs, or for unreasonably many.
 
-    Without ``--cpus`` (``asked`` is false) threads may share CPUs: the figures say so.
+    Without ``--cpus`` (``asked`` is false), threads may share CPUs; the record marks such figures.
     """
     most = len(cpus) if asked else MAX_PER_PROCESSOR * len(cpus)
     if threads > most:

@@ -1,8 +1,8 @@
 """Times of operations on maps and sets of given sizes, as input and test of predictions.
 
-A set is filled and warmed up before timing. Gets visit their map once before timing; insertions and
-removals create a new map each time. Each case is timed once an epoch, in a random order. Times are
-of the operations alone, without loading and start.
+Before timing, a set is filled and warmed up, and a map is looked up once completely. Insertions and
+removals use a new map each time. Each epoch times each case once, in random order. Times are those
+of the operations only, without loading and start.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from nearfar.records.choices import IntsetMedium, MapOperation, MapType
     from nearfar.records.persistent_structures import IntsetStructure
 
-#: Warm-up and timed slices of sets: short enough that most are undisturbed.
+#: Length of the warm-up and of the timed slices of sets. Most slices are so short that no
+#: disturbance falls into them.
 WARM_NS = 5_000_000
 SLICE_NS = 2_000_000
 SLICES = 9
-#: Slices for a list, whose slice covers at least 32 random walks.
+#: Length of the slices of a list: at least 32 random walks.
 SLICES_OF_WALKS = 18
 #: Maximum number of maps created for one timing of insertions or removals.
 MAX_MAPS = 5
@@ -70,7 +71,7 @@ class Case:
 
     @property
     def volatile(self) -> bool:
-        """Whether it is in ordinary memory, without a pool."""
+        """Whether the case is in ordinary memory, without a pool."""
         work = self.work
         return (work.type if isinstance(work, MapWork) else work.medium) == "dram"
 
@@ -80,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class TimedPlan:
-    """Cases on one processor. Values: ns an operation."""
+    """Cases on one CPU. Values: ns per operation."""
 
     cases: tuple[Case, ...]
     cpu: int
@@ -104,7 +105,7 @@ class TimedPlan:
         return samples
 
     def smaller(self) -> TimedPlan | None:
-        """Nothing can be dropped."""
+        """None: no point can be dropped."""
         return None
 
 

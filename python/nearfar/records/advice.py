@@ -10,7 +10,7 @@ from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 
 class SiteAdvice(Shaped):
-    """A place in the program that memory comes from; counts are estimates if it was sampled."""
+    """An allocation site of the program. Its counts are estimates if the program was sampled."""
 
     site: Count
     kind: SiteKind
@@ -73,7 +73,7 @@ class WithinPoint(Shaped):
 
 
 class PolicyAdvice(Shaped):
-    """Result of a kernel or hardware policy, without a plan."""
+    """Predicted result of a policy of the kernel or hardware, without a plan."""
 
     policy: PolicyName
     near_bytes: Count = Field(description="what the plan keeps near, and what is fixed")
@@ -85,7 +85,10 @@ class PolicyAdvice(Shaped):
 
 
 class FractionAdvice(Shaped):
-    """Sites on both memories, under the load of the program itself; slowdowns of CPU time."""
+    """A plan that interleaves sites on both memories, given the traffic of the program itself.
+
+    Slowdowns are of CPU time.
+    """
 
     applied: bool = Field(description="the plan has it; otherwise it saves less than 1 % of time")
     exact: bool = Field(description="no placement of these sites is faster; false: not known")
@@ -98,7 +101,10 @@ class FractionAdvice(Shaped):
 
 
 class FarAdvice(Shaped):
-    """One far memory. Slowdowns are of CPU time, against all data near; times are wall times."""
+    """Advice for one far memory.
+
+    Slowdowns are ratios of CPU times, against all data in near memory. Times are wall times.
+    """
 
     far: str
     far_latency_ns: Amount | None = Field(None, description="read latency used by the model")
@@ -149,7 +155,7 @@ class ObservedProgram(Observed):
 
 
 class AdviceResult(FarAdvice, Answer):
-    """Section ``advice``: the first far memory at the top, all of them in ``fars``."""
+    """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
 
     program: list[str]
     programs: list[ObservedProgram] = Field(

@@ -1,4 +1,4 @@
-"""The results of allocators at the malloc tests."""
+"""Results of the malloc tests, by allocator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nearfar.records.shape import Shaped
 
 
 class AllocatorFacts(BaseModel):
-    """An allocator that took part, and the file that its code was loaded from."""
+    """A tested allocator, and the file from which its code was loaded."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -18,8 +18,11 @@ class AllocatorFacts(BaseModel):
 
 
 class MallocRow(Shaped):
-    """One test with one allocator on so many threads. Ratios are medians over repeats in which
-    both allocators ran one after the other; glibc itself has none."""
+    """One test with one allocator and a number of threads.
+
+    Ratios are medians over repeats in which both allocators ran one after the other. The rows of
+    glibc have no ratio.
+    """
 
     test: MallocTest
     allocator: str
@@ -41,7 +44,7 @@ class MallocRow(Shaped):
 
 
 class MallocResult(MallocRow):
-    """Section ``malloc``: the first row at the top, all rows below."""
+    """Section ``malloc``: the first row; ``rows`` has all rows."""
 
     rows: list[MallocRow] = Field(default_factory=list)
     allocators: list[AllocatorFacts] = Field(default_factory=list)

@@ -34,7 +34,7 @@ def is_answer(document: object) -> bool:
 
 
 def answer_of(document: dict[str, Any], name: str, next_step: str) -> BaseModel:
-    """Return the document as a model of the same shape as those of records, for the same walk.
+    """Return the document as a ``Shaped`` model, so that it can be walked like a record.
 
     Raises BadInputError if its figures are damaged.
     """

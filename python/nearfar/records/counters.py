@@ -23,7 +23,7 @@ FIELDS = (
 
 
 class RegionCounters(Shaped):
-    """Totals over the operations of one run; what was not counted is absent, with the reason."""
+    """Totals over the operations of one run, and the reasons why other events were not counted."""
 
     source: CounterSource
     instructions: Amount | None = None

@@ -1,4 +1,4 @@
-"""Predictions of near and far memory at work together, kept before the run that judges them."""
+"""Predictions of concurrent work on near and far memory, saved before the run that tests them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearfar.records.shape import Observed, Shaped
 
 
 class ForecastError(Observed):
-    """How far a prediction was from the run that it was made for."""
+    """The relative error of a prediction against the run that tested it."""
 
     key: str = Field(description="of the measured figure")
     error: float = Field(description="predicted over measured, less 1")
@@ -22,7 +22,7 @@ def error_of(errors: Sequence[ForecastError], key: str) -> float | None:
 
 
 class PublishedError(Observed):
-    """How far the model of a prediction is from what others measured and printed."""
+    """Errors of the model of a prediction against published measurements."""
 
     table: str = Field(description="a file of nearfar.profiles, folder published")
     what: str = Field(description="what was predicted, and from what")
@@ -32,7 +32,7 @@ class PublishedError(Observed):
 
 
 class Forecast(Shaped):
-    """Fields that all of them have."""
+    """Fields of all predictions."""
 
     calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
     calibration: str
@@ -40,7 +40,7 @@ class Forecast(Shaped):
 
 
 class CompeteForecast(Forecast):
-    """Rates of both sides at once, from what each was measured to reach alone."""
+    """Predicted rates of both sides together, from the measured rates of each side alone."""
 
     near_threads: int
     far_threads: int
@@ -65,7 +65,7 @@ class CompeteForecasts(Shaped):
 
 
 class PipelineForecast(Forecast):
-    """Times of all iterations, from what each side was measured to need and to reach alone."""
+    """Predicted times of all iterations, from the measured times and rates of each side alone."""
 
     near: str
     far: str

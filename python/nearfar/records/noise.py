@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Reliability(StrEnum):
-    """How far a figure can be relied on."""
+    """Whether a figure can be relied on."""
 
     STEADY = "steady"
     DISTURBED = "disturbed"

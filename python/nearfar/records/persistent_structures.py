@@ -13,7 +13,7 @@ OWN_MAPS: tuple[MapType, ...] = ("map", "dram")
 
 
 class MapPoint(Shaped):
-    """One operation on a map of one size. Times of operations are of one thread's view."""
+    """One operation on a map of one size. Times are those that one thread takes."""
 
     operations: Size
     value_bytes: Size
@@ -57,7 +57,7 @@ class PmdkCost(Shaped):
 
 
 class MapResult(MapPoint):
-    """The last point of the sweep, and all of them."""
+    """Section ``map``: the last point of the sweep; ``sweep`` has all points."""
 
     type: MapType
     operation: MapOperation
@@ -75,7 +75,7 @@ IntsetStructure = str
 
 
 class IntsetSeries(Shaped):
-    """One medium's throughput: the mean of all runs with its bootstrap interval."""
+    """The throughput of one medium: the mean of all runs with its bootstrap interval."""
 
     medium: IntsetMedium
     ops_per_s: Positive
@@ -85,7 +85,7 @@ class IntsetSeries(Shaped):
 
 
 class IntsetResult(Shaped):
-    """A set of integers under look-ups and updates. ``series`` ran in turns, a run each."""
+    """A set of integers under look-ups and updates. The media in ``series`` ran alternately."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 

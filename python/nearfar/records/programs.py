@@ -1,4 +1,4 @@
-"""The results of the thesis' programs: sorts, lattice Boltzmann, matrix multiplication."""
+"""Results of the programs of the Seoul thesis: sorts, lattice Boltzmann, matrix multiplication."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nearfar.records.shape import Positive, Shaped, Size
 
 
 class ProgramRow(Shaped):
-    """One size through one allocator; every run proved its result."""
+    """One size with one allocator; every run verified its result."""
 
     program: ProgramName
     n: Size = Field(description="elements, edge of the lattice, or rows of the matrices")
@@ -22,7 +22,7 @@ class ProgramRow(Shaped):
 
 
 class ProgramResult(ProgramRow):
-    """Section ``program``: the last size of the first allocator at the top, all rows below."""
+    """Section ``program``: the last size of the first allocator; ``rows`` has all rows."""
 
     checksum: str = Field(description="of the result's bits at that size, alike in all allocators")
     rows: list[ProgramRow] = Field(default_factory=list)

@@ -55,7 +55,7 @@ class Finding(BaseModel):
 
 
 class Skipped(BaseModel):
-    """What a section left out, and why."""
+    """A measurement that a section did not make, and the reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,7 +65,7 @@ class Skipped(BaseModel):
 
 
 class Sections(BaseModel):
-    """Results by section; what was not run is absent."""
+    """The results of all sections; sections that did not run are absent."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -11,7 +11,7 @@ from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
 
 
 class TierWork(Shaped):
-    """Work of one tier: its accesses of 64 B, the stall time they caused, their energy."""
+    """The accesses of one tier (64 B each), the stall time that they caused, and their energy."""
 
     device: str
     reads: Count
@@ -32,7 +32,7 @@ class Tiers(Shaped):
 
 
 class CountsSimulation(Answer):
-    """A program given by its counts alone."""
+    """A program described only by its numbers of accesses."""
 
     page_policy: Literal["closed"]
     write_policy: WritePolicy
@@ -55,7 +55,7 @@ class EnergyParts(Shaped):
 
 
 class BankWork(Shaped):
-    """What one bank did, for the program and for moved pages."""
+    """The commands of one bank, for the program and for moved pages."""
 
     channel: Count
     rank: Count = Field(description="of the channel")
@@ -124,7 +124,7 @@ class SimulatedTiers(Shaped):
 
 
 class Difference(Shaped):
-    """Fast less exact, over exact: internal consistency, not validation."""
+    """Relative differences of the fast engine from the exact one (consistency, not validation)."""
 
     requests: Count = Field(description="that both engines ran")
     time_difference: Finite

@@ -1,4 +1,4 @@
-"""A sweep: the cells of a grid, each one verb with its flags, and the figures it gave."""
+"""A sweep: the cells of a grid. Each cell is a verb with flags, and the figures of its run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Scalar = str | int | float | bool
 
 
 class SweepFigure(BaseModel):
-    """One figure of a cell, lists of the result named without positions: ``compete/rows``."""
+    """One figure of a cell. ``path`` names lists without positions: ``compete/rows``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -28,7 +28,7 @@ class SweepFigure(BaseModel):
 
 
 class SweepCell(BaseModel):
-    """One run of one verb. ``cell.json`` of the folder that carries its id holds nothing else."""
+    """One run of one verb: the content of ``cell.json`` in the folder named by its id."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The results of near and far memory at work together."""
+"""Results of concurrent work on near and far memory."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _ERRORS = "of what was predicted before the run; empty without a prediction"
 
 
 class CompeteDrop(Observed):
-    """Iterations in a row that took much longer than the thread's median one: seen once, so that
-    nothing here has an interval."""
+    """Consecutive iterations that took much longer than the thread's median iteration.
+
+    A drop is a single observation without an interval.
+    """
 
     side: Side
     cpu: int
@@ -49,7 +51,7 @@ class CompeteDrop(Observed):
 
 
 class CompeteThread(Observed):
-    """One thread of one repeat: the rate of each iteration, as it was read off the clock."""
+    """One thread in one repeat: the rate of each iteration."""
 
     side: Side
     cpu: int
@@ -78,14 +80,14 @@ class CompeteRow(Shaped):
 
 
 class CompeteResult(CompeteRow):
-    """Section ``compete``: the row with the most far threads at the top, all rows below."""
+    """Section ``compete``: the row with the most far threads; ``rows`` has all rows."""
 
     rows: list[CompeteRow] = Field(default_factory=list)
     forecast: CompeteForecasts | None = Field(None, description="made before the rows were run")
 
 
 class StencilSplit(Shaped):
-    """How many rows should lie far, predicted from what was measured of the two tiers."""
+    """The predicted best number of rows in far memory, from measurements of both tiers."""
 
     kind: Literal["nearfar-stencil-split"] = "nearfar-stencil-split"
     kernel: StencilKernel
@@ -114,7 +116,7 @@ class StencilSplit(Shaped):
 
 
 class StencilResult(Shaped):
-    """Section ``stencil``: one sweep over an array whose rows two memories share.
+    """Section ``stencil``: one sweep over an array whose rows are divided between two memories.
 
     With ``stencil7`` a row is a plane of ``cols`` × ``cols`` elements.
     """
@@ -158,7 +160,7 @@ def elements_of_row(kernel: StencilKernel, cols: int) -> int:
 
 
 class PipelineLap(Observed):
-    """One stage of one iteration, as it was read off the clock."""
+    """The time of one stage of one iteration."""
 
     side: Side
     stage: PipelineStage
@@ -169,8 +171,8 @@ class PipelineLap(Observed):
 class PipelineResult(Shaped):
     """Section ``pipeline``: generation near, transfer and analysis far. Times of all iterations.
 
-    Every repeat found in its first ``compared_iterations`` what one near thread alone finds, to
-    the bit. Transfer and idle times are None where near threads did all.
+    The first ``compared_iterations`` of every repeat had exactly the results of one near thread
+    alone. Transfer and idle times are None if near threads did all of the work.
     """
 
     elements: int = Field(description="of 8 bytes")
