@@ -1,4 +1,4 @@
-"""Advice in words, for terminal and page: the answer, what it stands on, what it assumes."""
+"""Advice in words, for terminal and page: the answer, its input figures, its assumptions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: Most sites shown, and the fraction of the loss that they make; the record has all sites.
+#: Sites are shown until they cause this fraction of the loss, but at most this many. The record has
+#: all sites.
 MAX_SITES, MATTERING = 10, 0.99
 #: Thresholds above which the first sentences mention an untraced part of the CPU time, an idle
 #: part of the wall time, and a loss.
 _MIN_UNSEEN, _MUCH_IDLE, _NO_LOSS = 0.005, 0.1, 0.005
-#: A wider interval, of a slowdown and of its loss, makes an answer uncertain.
+#: An answer is uncertain if its interval is wider than both: a width of the slowdown, and a
+#: fraction of the loss.
 _WIDE, _WIDE_SHARE = 0.1, 0.5
-#: A fraction of the movable memory that is all of it.
+#: From this fraction of the movable memory on, the text says "all of it".
 _WHOLE = 0.995
-#: The slowdown for which the near memory is given in words.
+#: The slowdown for which the text names the required near memory.
 _WITHIN = 1.05
 
 

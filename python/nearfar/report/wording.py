@@ -17,7 +17,7 @@ _PAGES = {
     "system": "pages of the system's choice",
 }
 
-#: Page kinds whose walks are short enough not to affect the memory's own latency.
+#: Page kinds whose page walks hardly add to the latency of memory.
 HUGE_PAGES = frozenset({"thp", "2m", "1g"})
 
 _ORDER = list(Origin)
@@ -29,7 +29,7 @@ def pages_name(pages: str) -> str:
 
 
 def plain_tier(tier: str) -> str:
-    """Return a tier without its requested page size, for when that is shown next to it."""
+    """Return a tier without its page size, if that is shown next to it."""
     return re.sub(r",pages=\w+", "", tier)
 
 
@@ -85,8 +85,10 @@ def format_interval(key: str, low: float, high: float) -> str:
 
 
 def interval_of(shaped: Shaped, key: str) -> str:
-    """Return the interval of a key in words; for too few repeats, their number; or empty, also if
-    the figure is exact."""
+    """Return the interval of a key in words; with too few repeats for one, their number.
+
+    Empty if the figure is exact, or if nothing is known.
+    """
     pair = shaped.interval(key)
     if pair:
         return format_interval(key, *pair) if pair[0] < pair[1] else ""
@@ -120,7 +122,7 @@ def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:
 
 
 def line_kind(points: Iterable[Shaped], key: str) -> Literal["measured", "emulated"]:
-    """Return how to draw a line through points: as measured only if all of them were."""
+    """Return the style of a line through points: that of measured ones if all were measured."""
     measured = all(origin_of(point, key) is Origin.MEASURED for point in points)
     return "measured" if measured else "emulated"
 
@@ -147,8 +149,10 @@ _UNITS = {
 
 
 def axis_unit(key: str, greatest: float) -> tuple[str, float]:
-    """Return the unit in which an axis shows values of a key up to ``greatest``, and the divisor;
-    no unit and 1 for a key without one."""
+    """Return unit and divisor for an axis with values of a key up to ``greatest``.
+
+    A key without a unit has an empty unit and the divisor 1.
+    """
     unit = format_quantity(key, greatest).partition(" ")[2]
     if unit not in _UNITS:
         return "", 1.0

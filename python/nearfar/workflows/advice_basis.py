@@ -1,4 +1,4 @@
-"""What advice stands on: latency, bandwidth and pages of the memories, and the last cache.
+"""Input figures of advice: latency, bandwidth and pages of the memories, and the last cache.
 
 Each figure has its range and its source.
 """

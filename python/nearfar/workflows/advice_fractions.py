@@ -1,4 +1,4 @@
-"""Sites on both memories: the loaded latencies of the memories, and what they allow.
+"""Advice with sites on both memories, from the loaded latencies of the memories.
 
 Curves come from profiles. A tier of this machine has those of its stored host, latency and the
 bandwidth of one thread; if the program uses much of that, its loaded latency is measured now.
@@ -54,8 +54,10 @@ def add_fractions(
     near: Profile,
     fars: list[tuple[FarResult, Profile]],
 ) -> tuple[list[FarResult], list[str]]:
-    """Advice with sites on both memories, where that is possible; and what limits it. ``near`` and
-    the profiles of ``fars`` are those of idle memories."""
+    """Advice with sites on both memories, if possible, and its limits.
+
+    ``near`` and the profiles of ``fars`` are those of idle memories.
+    """
     made: list[FarResult] = []
     notes: list[str] = []
     curves = _Curves(wanted, seen, session)

@@ -1,4 +1,4 @@
-"""The host that an answer stands on: a named one, or this machine, which is measured once.
+"""The host profile that an answer uses: a named one, or that of this machine, measured once.
 
 The measurement is stored (``profiles.stored_host``) and reused. A first one takes at most half a
 minute and is provisional; ``nearfar study`` spreads a complete one over its minutes. A memory of
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from nearfar.measure.host import HostMeter
     from nearfar.measure.session import Session
 
-#: The near memory of programs that ask for nothing.
+#: The near memory of programs that choose none.
 DEFAULT = "dram"
-#: Time limit of a measurement at first need, and of that of a further memory.
+#: Time limits of the first measurement of this machine, and of an additional memory.
 _FIRST_S, _MORE_S = 25.0, 10.0
-#: Epochs of a further memory.
+#: Number of epochs for an additional memory.
 _MORE_EPOCHS = 3
 #: Fraction of a study's time for the host.
 STUDY_SHARE = 0.2
@@ -36,17 +36,19 @@ _MIN_STUDY_S = 30.0
 
 @dataclass(frozen=True)
 class HostChoice:
-    """The host that was asked for; ``remeasure``: measure this machine again; ``llc``: a given last
-    cache, for which none is measured; ``cpu``: measure on this CPU, and keep nothing."""
+    """The requested host."""
 
     name: str = THIS
+    #: Whether this machine is measured again.
     remeasure: bool = False
+    #: A given size of the last cache, which is then not measured.
     llc: str | None = None
+    #: The CPU to measure on; the result is then not stored.
     cpu: int | None = None
 
 
 def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) -> Host:
-    """The host, with figures of these memories of this machine.
+    """The host profile, with figures of these tiers of this machine.
 
     Raises BadInputError for an unknown name and for an invalid tier, MachineError if this machine
     cannot be measured.
@@ -104,7 +106,7 @@ def cpu_here() -> int:
 
 
 def _measured(session: Session, cpu: int, tiers: Sequence[str]) -> Host:
-    """This machine, within half a minute."""
+    """Measure this machine, in at most half a minute."""
     from nearfar.measure.host import HostMeter
 
     session.progress.note(
@@ -116,7 +118,7 @@ def _measured(session: Session, cpu: int, tiers: Sequence[str]) -> Host:
 
 
 def _repeat(epoch: Callable[[], None], limit_s: float, most: int | None = None) -> None:
-    """Run epochs, at least one, until another one would exceed the time."""
+    """Run epochs until another one would exceed the time; at least one, and at most ``most``."""
     begin, done = time.monotonic(), 0
     while True:
         epoch()
@@ -127,7 +129,7 @@ def _repeat(epoch: Callable[[], None], limit_s: float, most: int | None = None) 
 
 
 def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
-    """A host with further memories, measured now."""
+    """The host with additional memories, which are measured now."""
     from nearfar.measure.host import SOURCE, beyond_caches, meters_of
 
     session.progress.note(f"measuring {', '.join(tiers)} of this machine, once")
@@ -173,7 +175,10 @@ class StudiedHost:
         self._next = time.monotonic()
 
     def epoch(self) -> None:
-        """Measure once more if it is time, and time is left. A failure ends it with a note."""
+        """Measure one more epoch if one is due and time is left.
+
+        After a failure, a note is printed and no more epochs are measured.
+        """
         from nearfar._native import NativeError
         from nearfar.measure.host import HostMeter
 

@@ -1,4 +1,4 @@
-"""What advice stands on, whichever way a program was observed."""
+"""The observation of a program, in the form that advice uses for all ways of observing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AdviceRequest:
     whole_sites: bool = False
 
     def name(self) -> str:
-        """What is advised on, in messages."""
+        """The subject of the advice, as messages name it."""
         if self.perf is not None:
             return self.perf
         return self.program[0] if self.pid is None else f"process {self.pid}"

@@ -1,4 +1,4 @@
-"""How a measurement runs, where its record goes, and who hears of its progress."""
+"""Options of all measurements: how they run, the record's directory, the receiver of progress."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PROBE_S, QUICK_S = 45.0, 6.0
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
-    """The CPUs of --cpus, or all usable ones, one of each core first."""
+    """The CPUs of --cpus; by default all usable ones, starting with one CPU of each core."""
     if wanted is None:
         return machine.cores_first()
     cpus = parse_cpus(wanted)
@@ -111,7 +111,7 @@ def array_plan(
     threads: Sequence[int],
     size: str | None,
 ) -> tuple[ArrayPlan, int]:
-    """The plan of array kernels, and the effective last cache that sized it.
+    """The plan of array kernels, and the effective last cache from which its size follows.
 
     Raises BadInputError for arrays too small to split, MachineError where they do not fit.
     """
@@ -146,7 +146,7 @@ def _note_in_cache(recording: Recording, array_bytes: int, cache: int) -> None:
 def compete_plan(
     recording: Recording, copies: Copies, options: Options, *, feeds_fit: bool
 ) -> tuple[CompetePlan, int]:
-    """The plan of ``bench compete``, and the effective last cache that sized it.
+    """The plan of ``bench compete``, and the effective last cache from which its size follows.
 
     Raises BadInputError for more threads than requested CPUs (than CPUs at all, if the rows are for
     a fit) and arrays too small to time, MachineError if the arrays of all threads do not fit.

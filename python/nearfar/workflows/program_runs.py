@@ -1,4 +1,4 @@
-"""The runs of a program that ``nearfar advise`` stands on."""
+"""The native runs of a program whose times ``nearfar advise --emulate`` uses."""
 
 from __future__ import annotations
 

@@ -24,11 +24,13 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """The program, the tiers of its heap, and what is asked of the run.
+    """The program, the tiers of its heap, and options of the run.
 
-    ``statistics``: count allocations by tier; ``check``: verify the plan's promise; ``traffic``:
-    with it, trace a second run; ``aside``: the program's output goes to standard error; ``warn``:
-    note before the run that a library cannot be preloaded.
+    - ``statistics``: count allocations by tier
+    - ``check``: verify the plan's promise
+    - ``traffic``: with ``check``, trace a second run
+    - ``aside``: redirect the program's output to standard error
+    - ``warn``: print a note before the run if no library can be preloaded
     """
 
     program: list[str]

@@ -52,7 +52,7 @@ def _far_latency(run: Run) -> Iterator[str]:
 
 
 def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:
-    """Return a curve of each tier, of huge pages if there is one."""
+    """Return one curve for each tier: on huge pages, if there is one."""
     found: dict[str, LatencyCurve] = {}
     for curve in sorted(result.curves, key=lambda curve: curve.pages not in HUGE_PAGES):
         found.setdefault(plain_tier(curve.tier), curve)
@@ -80,8 +80,10 @@ def _slowdown(one: DeviceSlowdown) -> str:
 
 
 def what_next(run: Run) -> list[tuple[str, str]]:
-    """Return commands, and what each is for; the most urgent first. For runs about a machine, and
-    for advice."""
+    """Return commands with their purpose, the most urgent first.
+
+    Only runs about a machine and runs of advice have such commands.
+    """
     if run.sections.advice is not None:
         return [*_urgent(run), *_with_plan(run.sections.advice)]
     if run.verb not in ("study", "probe"):

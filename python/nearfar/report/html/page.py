@@ -89,13 +89,13 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
 
 
 def _without_charts(sections: Sequence[Section]) -> str:
-    """Return how to get the charts, if they are missing; empty if none is."""
+    """Return how to install the charts if any is missing; otherwise an empty text."""
     if all(figure.wide for section in sections for figure in section.figures):
         return ""
     return how_to_install("charts")
 
 
-#: The subject of a run that is not the machine: its arguments by these names.
+#: The arguments that name the subject of a run, if its subject is not the machine.
 _SUBJECTS = ("program", "suite")
 
 

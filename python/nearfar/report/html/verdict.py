@@ -19,7 +19,7 @@ def status_line(status: str) -> str:
     return _UNFINISHED.get(status, "")
 
 
-#: For a run that timed nothing: the machine's noise does not affect its figures.
+#: The statement for a run that timed nothing, so that noise does not affect its figures.
 NOTHING_TIMED = "Nothing was timed: all figures are computed."
 #: What to do with sections, by their verdict.
 _HEADS = {

@@ -1,4 +1,4 @@
-"""Tables of the in-depth probes. Texts of a record are never parsed as rich's markup."""
+"""Tables of the sections about one tier. Text of a record is never interpreted as rich markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that all results share: head, table, notes. Text is never parsed as rich's markup."""
+"""Parts of all results: head, table, notes. Text is never interpreted as rich markup."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
 }
 #: Styles of verdicts.
 TONE_STYLES = {"good": "green", "warn": "yellow", "bad": "red"}
-#: Predictions, and the sections of the runs that they precede, which show them too.
+#: Sections with a prediction, and the section of the run that tested it and shows it, too.
 _PREDICTED_SECTIONS = {
     "compete_forecast": "compete",
     "stencil_split": "stencil",

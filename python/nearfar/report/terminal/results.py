@@ -1,7 +1,7 @@
 """Tables of latency, bandwidth, STREAM and mapped files in the terminal.
 
 Sentences (findings and notes) come from the sections of the HTML report. Text of a record is never
-interpreted as markup of rich.
+interpreted as rich markup.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.record import TONE_STYLES, head, noise
 from nearfar.report.wording import count
 
-#: Most lines of reasons, sentences and skipped sections; the report and ``nearfar show`` have all.
+#: Maximum numbers of lines of reasons, sentences and skipped sections. The report and
+#: ``nearfar show`` have all of them.
 _MAX_REASONS, _MAX_SENTENCES, _MAX_SKIPPED = 3, 4, 2
 
 
