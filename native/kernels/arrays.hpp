@@ -1,9 +1,9 @@
 // Loops over arrays of doubles: read, write, ntwrite, copy, scale, add, triad.
 //
-// Each kernel is data: its name, the bytes it moves an element as STREAM counts them (no
-// write-allocate), how many of those are stored, its loop, and its closed form. One that is added
-// to the table in arrays.cpp is checked, paced and measured like the others. Loops are dispatched
-// at run time to AVX-512, AVX2 or SSE2. A loop touches its slice alone, so threads share nothing.
+// A kernel is a row of the table in arrays.cpp: its name, the arrays and bytes per element that it
+// loads and stores (as STREAM counts them, without write-allocate), its loop, and the function that
+// computes the expected elements. Every row is tested, paced and measured. Loops are dispatched at
+// run time to AVX-512, AVX2 or SSE2. A loop accesses only its slice, so threads share nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Five passes over a vector, each a loop of its own that reads all of it.
+// Five passes over a vector. Each is a separate loop that reads the whole vector.
 //
-// Sums are kept by chunks of a fixed size, each added up in a fixed order, so that the result has
-// the same bits whichever thread worked on which chunk.
+// Sums are computed for chunks of a fixed size in a fixed order. The result is therefore the same
+// to the bit, independent of the assignment of chunks to threads.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ struct Analysis {
   bool operator==(const Analysis&) const = default;
 };
 
-/// All five passes over chunks [first, end) of a vector; chunks[i] gets what chunk i holds. The
-/// last chunk may be short. `pacer` is charged with every chunk of every pass.
+/// All five passes over chunks [first, end) of a vector. Writes the result of chunk i to chunks[i].
+/// The last chunk may be shorter. `pacer` is charged with every chunk of every pass.
 void analyze_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
                     Analysis* chunks, Pacer& pacer);
 
-/// What the chunks hold together, in their order; there is at least one.
+/// The result of all chunks, combined in their order; there must be at least one.
 Analysis combine(const std::vector<Analysis>& chunks);
 
 } // namespace nearfar::kernels

@@ -1,8 +1,8 @@
 // The stencils: rows of the eight-neighbor one, planes of the seven-point one in three dimensions.
 //
-// The order of additions is defined once, by the two mean functions. Every loop adds in that order,
-// whatever its instruction set, so all builds and versions leave the same bits. Ordinary stores, as
-// the copy kernel's: they allocate.
+// The two mean functions define the order of additions. The loops for all instruction sets add in
+// this order, so their results are the same to the bit. Stores are ordinary ones (write-allocate),
+// as in the copy kernel.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ void stencil_row(const double* above, const double* middle, const double* below,
 /// half as often. in[0] lies above, in[3] below.
 void stencil_two_rows(const double* const (&in)[4], double* const (&out)[2], std::size_t columns);
 
-/// Rows from this many columns on are faster two at a time; narrower ones fetch the row after the
-/// next ahead instead.
+/// From this number of columns on, two rows are computed at a time, which is faster. For fewer
+/// columns, the row after the next one is prefetched instead.
 inline constexpr std::size_t two_rows_from = 4096;
 
 /// A plane of the seven-point stencil: `elements` of it in rows of `width` (> 0); its outer rows

@@ -1,8 +1,8 @@
 // A team of pinned threads that start a timed loop together.
 //
-// Each member pins itself, waits at a spinning barrier, runs its share once and notes its own
-// start, end and accounts. The span of the team is from the first start to the last end. Members
-// spin with a yield, so an oversubscribed team is slow but never stuck.
+// Each member pins itself, waits at a spinning barrier, runs its work once, and records its start,
+// its end and its usage. The span of the team is from the first start to the last end. The barrier
+// yields, so a team with more members than CPUs is slow, but makes progress.
 //
 // Thread safety  run_team is called by one thread; `work` runs on all members at once.
 #pragma once

@@ -17,7 +17,7 @@ namespace nearfar::probe {
 struct AccessPattern {
   kernels::Order order = kernels::Order::random;
   std::size_t block_bytes = 64; ///< of one access; a multiple of 64
-  std::size_t stride_bytes = 0; ///< strided: from one access to the next; a multiple of the block
+  std::size_t stride_bytes = 0; ///< distance of strided accesses; a multiple of block_bytes
   unsigned reads = 1;
   unsigned writes = 0;
   bool nontemporal = false;
@@ -25,18 +25,18 @@ struct AccessPattern {
 
 struct AccessRun {
   double seconds = 0;
-  std::size_t bytes = 0; ///< asked for: block_bytes for each read and each write
+  std::size_t bytes = 0; ///< accessed bytes: block_bytes for each read and each write
   std::vector<kernels::Member> members;
 };
 
 class AccessProbe {
 public:
-  /// Maps `bytes` of the tier; each of `cpus` touches a slice of its own.
+  /// Maps `bytes` of the tier; each of `cpus` first touches its own slice.
   static Result<AccessProbe> create(const tier::Spec& spec, std::size_t bytes,
                                     std::span<const int> cpus);
 
-  /// Each of `cpus` works on a slice of its own for about `nanoseconds`. `seed` sets the random
-  /// order. Errors: bad_input (a pattern that does not fit), failed_check (a read was left out).
+  /// Each of `cpus` accesses its own slice for about `nanoseconds`. `seed` sets the random order.
+  /// Errors: bad_input (a pattern that does not fit), failed_check (a read was not executed).
   Result<AccessRun> run(const AccessPattern& pattern, std::span<const int> cpus,
                         std::uint64_t nanoseconds, std::uint64_t seed);
 

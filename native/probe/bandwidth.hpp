@@ -1,4 +1,4 @@
-// Bandwidth of array kernels, each array on a tier of its own, threads pinned.
+// Bandwidth of array kernels. Each array may be on another tier; threads are pinned.
 //
 // Thread safety  one ArrayBench a thread; its repeats run on the team they are given.
 #pragma once
@@ -18,17 +18,17 @@ namespace nearfar::probe {
 
 struct ArrayRepeat {
   double seconds = 0;            ///< span of the team
-  std::size_t counted_bytes = 0; ///< as STREAM counts them: without write-allocate
+  std::size_t counted_bytes = 0; ///< as in STREAM, without write-allocate
   std::vector<kernels::Member> members;
 };
 
-/// Three arrays a, b, c of `elements` doubles with known contents, worked on by all kernels.
+/// Three arrays a, b, c of `elements` doubles with known contents, on which all kernels run.
 ///
-/// The contents are followed: each repeat updates what every element must hold, `validate()`
-/// compares, and the read kernel's checksum is compared at once.
+/// Each repeat also computes the expected elements, with which `validate()` compares the arrays.
+/// The checksum of the read kernel is compared in each repeat.
 class ArrayBench {
 public:
-  /// Maps the arrays; each of `cpus` first-touches the slice that it will work on.
+  /// Maps the arrays; each of `cpus` first touches the slice that it will access.
   static Result<ArrayBench> create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
                                    std::span<const int> cpus);
 
@@ -44,7 +44,7 @@ public:
   /// Largest relative difference between any element and the closed form.
   double worst_error() const;
 
-  /// Sets all elements back to their first contents, so that values stay in range.
+  /// Resets all elements to their initial contents, so that values stay in range.
   Status reset(std::span<const int> cpus);
 
 private:

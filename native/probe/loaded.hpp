@@ -1,7 +1,8 @@
-// Latency under load: one chaser against paced traffic, without hardware counters.
+// Latency under load: one thread runs a pointer chase (the chaser) while others cause paced
+// traffic.
 //
-// Offered and achieved load are reported separately: traffic threads are asked for a rate, and
-// the bytes they really moved while the chaser ran are counted.
+// Offered and achieved load are separate: each traffic thread has a target rate, and the bytes that
+// it moved while the chaser ran are counted. No hardware counters are used.
 //
 // Thread safety  one LoadedProbe a thread.
 #pragma once
@@ -17,21 +18,21 @@
 namespace nearfar::probe {
 
 struct LoadedSample {
-  double latency_ns = 0;                ///< a load of the chaser
+  double latency_ns = 0;                ///< of a load of the chaser
   double traffic_bytes_per_s = 0;       ///< achieved by all traffic threads together
-  double chaser_bytes_per_s = 0;        ///< a line for each of its loads
+  double chaser_bytes_per_s = 0;        ///< one line for each load of the chaser
   std::vector<kernels::Member> members; ///< the chaser first
 };
 
 class LoadedProbe {
 public:
-  /// Maps `chase_bytes` for the chaser and `traffic_bytes` for each traffic processor.
+  /// Maps `chase_bytes` for the chaser and `traffic_bytes` for each traffic thread.
   static Result<LoadedProbe> create(const tier::Spec& spec, std::size_t chase_bytes,
                                     std::size_t traffic_bytes, int chaser_cpu,
                                     std::span<const int> traffic_cpus, std::uint64_t seed);
 
-  /// Runs for about `nanoseconds`. Each traffic thread is asked for `offered_bytes_per_s`; 0 means
-  /// none, infinity as much as it can. Errors: failed_check as the chase and the accesses.
+  /// Runs for about `nanoseconds`. The target rate of each traffic thread is `offered_bytes_per_s`;
+  /// 0 means no traffic, infinity no limit. Error: failed_check if the chase or an access failed.
   Result<LoadedSample> run(const AccessPattern& pattern, double offered_bytes_per_s,
                            std::uint64_t nanoseconds, std::uint64_t seed);
 

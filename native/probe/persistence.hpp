@@ -1,4 +1,4 @@
-// What it costs to make stores durable: by instruction, size, and number of lines under one fence.
+// Cost of durable stores by flush instruction, block size, and number of blocks per fence.
 //
 // Thread safety  one PersistenceProbe a thread.
 #pragma once
@@ -15,17 +15,17 @@
 namespace nearfar::probe {
 
 struct PersistSample {
-  double fence_ns = 0; ///< one fence with all the blocks under it
+  double fence_ns = 0; ///< time of all blocks and their fence
   std::size_t fences = 0;
   os::Usage usage;
 };
 
-/// Repeated durable stores to one place, each timed by itself.
+/// Repeated durable stores to one block, each of them timed.
 struct OverwriteRun {
   Histogram ticks;
   double tick_ns = 0;
-  double stall_ns = 0;       ///< median of the stalls, 0 if there was none
-  std::size_t stalls = 0;    ///< writes that took over 20 times the median
+  double stall_ns = 0;       ///< median time of the stalls; 0 without stalls
+  std::size_t stalls = 0;    ///< number of writes that took over 20 times the median
   double writes_between = 0; ///< mean number of writes from one stall to the next
   os::Usage usage;
 };
@@ -34,16 +34,16 @@ class PersistenceProbe {
 public:
   static Result<PersistenceProbe> create(const tier::Spec& spec, std::size_t bytes, int cpu);
 
-  /// Random blocks of `block_bytes`, `blocks_per_fence` of them under each fence, for about
-  /// `nanoseconds`. Errors: bad_input (sizes), unsupported (the processor lacks the instruction),
-  /// failed_check (stores are missing from memory).
+  /// Stores and flushes random blocks of `block_bytes`, with a fence after each `blocks_per_fence`,
+  /// for about `nanoseconds`. Errors: bad_input (sizes), unsupported (the CPU lacks the
+  /// instruction), failed_check (stores are missing from memory).
   Result<PersistSample> sample(os::Persist how, std::size_t block_bytes,
                                std::size_t blocks_per_fence, std::uint64_t nanoseconds);
 
-  /// The same with msync of each block's pages in place of flush and fence: for file: tiers.
+  /// The same for file: tiers, with msync of each block's pages instead of flush and fence.
   Result<PersistSample> sample_msync(std::size_t block_bytes, std::uint64_t nanoseconds);
 
-  /// `writes` durable stores of one block at the start of the mapping.
+  /// Stores the first block of the mapping durably, `writes` times.
   Result<OverwriteRun> overwrite(os::Persist how, std::size_t block_bytes, std::size_t writes);
 
 private:
