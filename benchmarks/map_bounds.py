@@ -7,8 +7,13 @@ the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; lo
 threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on
 the same tier:
 
-read bound    a load of a random line that the next one waits for (a dependent look-up has one)
-write bound   a store to a random line, clwb and sfence (an insertion or a removal has one)
+read bound         a load of a random line that the next one waits for (a dependent look-up has one)
+independent bound  a load of a random line that nothing waits for (any look-up has one); the same by
+                   two threads: time of one thread's load over their number
+write bound        a store to a random line, clwb and sfence (an insertion or a removal has one)
+
+An insertion also touches new pages of the pool; "insert, touched pages" is one in a pool whose pages
+were touched when it was made.
 
 Prints medians in ns for each operation of a thread with their 95 % intervals, and the ratios of the
 values of a round (median, interval). Keys and values have 8 bytes. Emulated: the pool is in shm:.
@@ -21,14 +26,15 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable
 
-from nearfar._native import LatencyProbe, MapBench, PersistenceProbe
+from nearfar._native import AccessProbe, LatencyProbe, MapBench, PersistenceProbe
 from nearfar.stats import Estimate, median, ratio_of_pairs
 
-TIER, CPUS = "shm:", (0, 1)
+TIER, TOUCHED, CPUS = "shm:", "shm:/dev/shm,populate", (0, 1)
 _SAMPLE_NS, _WARM_STEPS = 200_000_000, 1 << 20
 #: Ratio: what is measured, and what it is compared with.
 RATIOS = (
     ("insert", "write bound"),
+    ("insert, touched pages", "write bound"),
     ("remove", "write bound"),
     ("dependent", "read bound"),
     ("get", "dram get"),
@@ -40,7 +46,13 @@ RATIOS = (
     ("map_rp dependent", "dependent"),
     ("map_rp dependent", "read bound"),
     ("map_rp remove", "remove"),
+    ("map_rp insert", "write bound"),
+    ("map_rp remove", "write bound"),
+    ("get", "independent bound"),
+    ("batched", "independent bound"),
+    ("map_rp get", "independent bound"),
     ("get", "two readers"),
+    ("independent bound", "independent bound, two"),
     ("get", "get with writer"),
 )
 
@@ -83,7 +95,18 @@ def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[flo
         bench = MapBench("map", "get", entries, 8, False, TIER, [CPUS[0]], 1, CPUS[1])
         found["get with writer"].append(bench.run("whole")["seconds"] * 1e9 / entries)
 
+    def touched() -> None:
+        bench = MapBench("map", "insert", entries, 8, False, TOUCHED, [CPUS[0]], 1)
+        found["insert, touched pages"].append(bench.run("whole")["seconds"] * 1e9 / entries)
+
+    def independent(cpus: tuple[int, ...], name: str) -> None:
+        loads = AccessProbe(TIER, size, list(cpus))
+        ran = loads.run("random", 64, 0, 1, 0, False, list(cpus), _SAMPLE_NS, number)
+        found[name].append(ran["seconds"] * 1e9 / (ran["counted_bytes"] / 64))
+
     def bounds() -> None:
+        independent(CPUS[:1], "independent bound")
+        independent(CPUS, "independent bound, two")
         chase = LatencyProbe(TIER, size, CPUS[0])
         chase.prepare(size, 64, number, _WARM_STEPS)
         found["read bound"].append(chase.sample_chains(1, _SAMPLE_NS)["latency_ns"])
@@ -92,7 +115,7 @@ def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[flo
         found["write bound"].append(stores.sample("clwb", 64, 1, _SAMPLE_NS)["fence_ns"])
 
     operations("map", "insert")  # first: it gives the size of the pool
-    todo: list[Callable[[], None]] = [bounds, two_readers, with_writer]
+    todo: list[Callable[[], None]] = [bounds, touched, two_readers, with_writer]
     todo += [
         lambda kind=kind, op=op: operations(kind, op)  # type: ignore[misc]
         for kind in ("map", "dram", "map_rp")

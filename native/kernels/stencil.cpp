@@ -46,16 +46,16 @@ constexpr std::size_t lanes = 8;
 struct Loops {
   decltype(&sse2::one_row) one;
   decltype(&sse2::two_rows) two;
-  decltype(&sse2::seven_row) seven;
+  decltype(&sse2::seven_rows) seven;
 };
 
 Loops best_loops() {
 #ifdef NEARFAR_DISPATCHES
   if (__builtin_cpu_supports("avx512f"))
-    return {avx512::one_row, avx512::two_rows, avx512::seven_row};
-  if (__builtin_cpu_supports("avx2")) return {avx2::one_row, avx2::two_rows, avx2::seven_row};
+    return {avx512::one_row, avx512::two_rows, avx512::seven_rows};
+  if (__builtin_cpu_supports("avx2")) return {avx2::one_row, avx2::two_rows, avx2::seven_rows};
 #endif
-  return {sse2::one_row, sse2::two_rows, sse2::seven_row};
+  return {sse2::one_row, sse2::two_rows, sse2::seven_rows};
 }
 
 const Loops loops = best_loops();
@@ -86,13 +86,7 @@ void seven_point_plane(const double* above, const double* middle, const double* 
                        std::size_t elements, std::size_t width) {
   const std::size_t last_row = elements - width;
   std::memcpy(out, middle, width * sizeof(double));
-  for (std::size_t row = width; row < last_row; row += width) {
-    const std::size_t last = row + width - 1;
-    for (std::size_t i = loops.seven(above, middle, below, out, row, width); i < last; ++i)
-      out[i] = mean_of_seven(above, middle, below, i, width);
-    out[row] = middle[row];
-    out[last] = middle[last];
-  }
+  loops.seven(above, middle, below, out, elements, width);
   std::memcpy(out + last_row, middle + last_row, width * sizeof(double));
 }
 

@@ -136,7 +136,7 @@ bool Transaction::rewrite(void* at, const void* value, std::uint32_t bytes) {
   return true;
 }
 
-void Transaction::write_new(void* at, const void* value, std::uint32_t bytes, Site site) {
+void Transaction::write_new(void* at, const void* value, std::uint32_t bytes, const Site& site) {
   if (failed()) return;
   if (!inside(at, bytes))
     return mark_rollback_only(

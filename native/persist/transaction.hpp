@@ -108,7 +108,7 @@ private:
 
   const PendingWrite* lookup(const void* at) const;
   bool rewrite(void* at, const void* value, std::uint32_t bytes);
-  void write_new(void* at, const void* value, std::uint32_t bytes, Site site);
+  void write_new(void* at, const void* value, std::uint32_t bytes, const Site& site);
   std::byte* append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
                     std::uint32_t bytes, Site site);
   std::byte* room(std::size_t bytes);
@@ -127,8 +127,8 @@ private:
 
   // undo path (transaction_undo.cpp)
   void begin_undo();
-  void write_undo(void* at, const void* value, std::size_t bytes, Site site);
-  bool snapshot(const std::byte* at, std::size_t bytes, Site site);
+  void write_undo(void* at, const void* value, std::size_t bytes, const Site& site);
+  bool snapshot(const std::byte* at, std::size_t bytes, const Site& site);
   std::uint64_t take_undo(std::uint32_t type, std::size_t bytes);
   void publish_undo(Taken& taken, std::size_t bytes, Site site);
   void free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site);

@@ -42,7 +42,7 @@ void Transaction::begin_undo() {
 }
 
 /// Snapshots what was not snapshotted yet. Ranges that touch become one.
-bool Transaction::snapshot(const std::byte* at, std::size_t bytes, Site site) {
+bool Transaction::snapshot(const std::byte* at, std::size_t bytes, const Site& site) {
   const std::byte* end = at + bytes;
   const std::byte** grown = nullptr; // the end of the range that this one goes on from
   for (SnapshotRange& range : ranges_) {
@@ -66,7 +66,7 @@ bool Transaction::snapshot(const std::byte* at, std::size_t bytes, Site site) {
   return true;
 }
 
-void Transaction::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
+void Transaction::write_undo(void* at, const void* value, std::size_t bytes, const Site& site) {
   if (!snapshot(static_cast<std::byte*>(at), bytes, site)) return;
   store_value(static_cast<std::byte*>(at), value, bytes);
   storelog::store(at, bytes, site);

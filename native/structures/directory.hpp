@@ -55,9 +55,10 @@ public:
   DirectoryEntry find(std::uint64_t hash) const {
     Level* level = newest_.load(std::memory_order_acquire);
     if (level == nullptr) return {};
-    const DirectoryEntry entry{
-        level->slots[hash >> (64 - level->bits)].load(std::memory_order_acquire)};
-    return entry ? entry : fill(*level, hash);
+    const DirectoryEntry entry = level->at(hash);
+    if (entry) [[likely]]
+      return entry;
+    return fill(*level, hash);
   }
 
   /// Makes room for segments of this depth. Fails with no_space; then nothing has changed.
@@ -76,7 +77,7 @@ public:
   void for_each(Visit visit) const {
     const Level* level = newest_.load(std::memory_order_acquire);
     if (level == nullptr) return;
-    const unsigned bits = level->bits;
+    const unsigned bits = 64 - level->shift;
     for (std::uint64_t i = 0; i < std::uint64_t{1} << bits;) {
       const DirectoryEntry entry = find(i << (64 - bits));
       if (!entry) {
@@ -93,9 +94,13 @@ private:
     void operator()(std::atomic<std::uint64_t>* slots) const;
   };
   struct Level {
-    unsigned bits = 0;
+    unsigned shift = 64; ///< a hash shifted right by this is the index of its slot
     Level* older = nullptr;
     std::unique_ptr<std::atomic<std::uint64_t>[], Free> slots;
+
+    DirectoryEntry at(std::uint64_t hash) const {
+      return DirectoryEntry{slots[hash >> shift].load(std::memory_order_acquire)};
+    }
   };
 
   static DirectoryEntry fill(Level& level, std::uint64_t hash);

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "structures/hash.hpp"
+#include "structures/line_words.hpp"
 #include "structures/records.hpp"
 #include "structures/segments.hpp"
 #include "structures/seqlock.hpp"
@@ -85,22 +86,19 @@ public:
   /// True if the key was there.
   Result<bool> remove(typename K::In key) {
     const std::uint64_t hash = hash_of(key);
-    for (;;) {
-      const DirectoryEntry entry = directory_.find(hash);
-      if (!entry) return false;
-      __builtin_prefetch(bucket(entry, hash, 0), 1);
-      const std::lock_guard guard(lock_of(entry, hash));
-      if (directory_.find(hash) != entry) continue;
-      MapSlot* slot = find(entry, hash, key, [] { return true; });
-      if (slot == nullptr) return false;
-      const std::uint64_t value = slot->value;
-      policy_.store(slot->word, slot->word & mark);
-      policy_.flush(&slot->word, sizeof slot->word);
-      policy_.fence();
-      lock_of(entry, hash).add_live(-1);
-      if constexpr (!in_words) records_.free(value);
-      return settled(true);
-    }
+    fetch<for_writing>(hash);
+    const std::lock_guard guard(lock_of(hash));
+    const DirectoryEntry entry = directory_.find(hash);
+    if (!entry) return false;
+    MapSlot* slot = find(entry, hash, key, [] { return true; });
+    if (slot == nullptr) return false;
+    const std::uint64_t value = slot->value;
+    policy_.store(slot->word, slot->word & mark);
+    policy_.flush(&slot->word, sizeof slot->word);
+    policy_.fence();
+    lock_of(hash).add_live(-1);
+    if constexpr (!in_words) records_.free(value);
+    return settled(true);
   }
 
   std::size_t size() const {
@@ -150,13 +148,14 @@ private:
   static constexpr bool key_in_word = K::fits_word;
   static_assert(groups >= 2 && std::has_single_bit(groups), "a word needs a bit for the mark");
   static constexpr std::uint64_t top = std::uint64_t{1} << 63;
-  static constexpr unsigned buckets = 16;        ///< to a group
-  static constexpr std::uint64_t mark = buckets; ///< the lowest bit of a group's number
-  static constexpr unsigned slots = 4;           ///< to a bucket
-  static constexpr unsigned window = 4;          ///< buckets an entry may lie in
+  static constexpr unsigned buckets = 16;           ///< to a group
+  static constexpr std::uint64_t mark = buckets;    ///< the lowest bit of a group's number
+  static constexpr unsigned slots = slots_per_line; ///< to a bucket
+  static constexpr unsigned window = 4;             ///< buckets an entry may lie in
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
   static constexpr std::size_t fetched_ahead = 32;
-  static constexpr std::size_t rows = 64; ///< of locks; a segment's groups have a row
+  static constexpr unsigned row_bits = 6; ///< top bits of a hash, which choose a row of locks
+  static constexpr int for_reading = 0, for_writing = 1;
 
   struct MapSlot {
     std::uint64_t value;
@@ -192,41 +191,32 @@ private:
   static std::size_t place_of(DirectoryEntry entry, const MapSlot* slot) {
     return static_cast<std::size_t>(slot - entry.template segment<MapSlot>());
   }
-  std::size_t row_of(DirectoryEntry entry) const {
-    return reinterpret_cast<std::uintptr_t>(entry.segment<MapSlot>()) / segment_bytes % rows *
-           groups;
+  /// One for each group of a row. A segment of at least `row_bits` bits has one row.
+  SeqLock& lock_of(std::uint64_t hash) const {
+    return locks_[(hash >> (64 - row_bits)) * groups + group_of(hash)];
   }
-  SeqLock& lock_of(DirectoryEntry entry, std::uint64_t hash) const {
-    return locks_[row_of(entry) + group_of(hash)];
+  /// The locks of all entries of the segment that a hash leads to.
+  std::span<SeqLock> locks_of(DirectoryEntry entry, std::uint64_t hash) const {
+    const std::size_t first = (hash & entry.mask()) >> (64 - row_bits);
+    const std::size_t rows = entry.depth() < row_bits ? 1u << (row_bits - entry.depth()) : 1;
+    return std::span(locks_).subspan(first * groups, rows * groups);
   }
   Result<bool> settled(bool result) const {
     if (policy_.failed()) return sync_failed();
     return result;
   }
 
-  template <class Test>
-  static unsigned each_slot(Test test) {
-    static_assert(slots == 4);
-    return unsigned{test(0)} | unsigned{test(1)} << 1 | unsigned{test(2)} << 2 |
-           unsigned{test(3)} << 3;
-  }
-  /// Bit i is set if slot i of the line has this word, marks aside. Free of branches: a branch on a
-  /// line that is still on its way would keep the processor from going on to the next operation.
-  static unsigned same(const MapSlot* line, std::uint64_t word) {
-    return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & ~mark) == 0; });
-  }
   /// The first slot of the line that is free - whose word has not the bits of the segment's prefix
   /// - or null.
   static MapSlot* unused(MapSlot* line, std::uint64_t word, std::uint64_t mask) {
-    const unsigned found =
-        each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
+    const unsigned found = ~slots_with(line, word, mask) & all_slots;
     return found != 0 ? line + std::countr_zero(found) : nullptr;
   }
 
   /// The slot of the key in this line, or null.
   template <class Still>
   MapSlot* find_in(MapSlot* line, std::uint64_t hash, typename K::In key, Still still) const {
-    for (unsigned found = same(line, word_of(hash)); found != 0; found &= found - 1) {
+    for (unsigned found = slots_with(line, word_of(hash), ~mark); found != 0; found &= found - 1) {
       MapSlot* slot = line + std::countr_zero(found);
       if (is_key(slot->value, key, still)) return slot;
     }
@@ -236,8 +226,16 @@ private:
   template <class Still>
   MapSlot* find(DirectoryEntry entry, std::uint64_t hash, typename K::In key, Still still) const {
     MapSlot* home = bucket(entry, hash, 0);
-    MapSlot* slot = find_in(home, hash, key, still);
-    if (slot != nullptr || !marked(home)) return slot;
+    if (MapSlot* slot = find_in(home, hash, key, still)) [[likely]]
+      return slot;
+    return marked(home) ? find_away(entry, hash, key, still) : nullptr;
+  }
+  /// Few look-ups come here: a call keeps what all of them execute short, so that a core has more
+  /// of them in flight.
+  template <class Still>
+  [[gnu::noinline]] MapSlot* find_away(DirectoryEntry entry, std::uint64_t hash, typename K::In key,
+                                       Still still) const {
+    MapSlot* slot = nullptr;
     for (unsigned i = 1; i < window && slot == nullptr; ++i)
       slot = find_in(bucket(entry, hash, i), hash, key, still);
     return slot;
@@ -291,7 +289,8 @@ private:
   }
 
   bool look(typename K::In key, typename V::Out* value) const;
-  void fetch(typename K::In key) const;
+  template <int access>
+  void fetch(std::uint64_t hash) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
   std::uint64_t set(DirectoryEntry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
@@ -315,7 +314,7 @@ private:
   Records<PersistencePolicy> records_;
   Directory directory_;
   std::mutex planting_;
-  mutable std::array<SeqLock, rows * groups> locks_;
+  mutable std::array<SeqLock, groups << row_bits> locks_;
 };
 
 } // namespace nearfar::structures

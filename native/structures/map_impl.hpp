@@ -9,25 +9,26 @@ template <class PersistencePolicy, class Key, class Value, unsigned groups>
 bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
                                                       typename V::Out* value) const {
   const std::uint64_t hash = hash_of(key);
+  const SeqLock& lock = lock_of(hash);
   for (;;) {
-    const DirectoryEntry entry = directory_.find(hash);
-    if (!entry) return false;
-    const SeqLock& lock = lock_of(entry, hash);
     const std::uint32_t version = lock.begin();
     const auto still = [&] { return lock.still(version); };
+    // A split sets the directory under the lock: what it leads to from here on, or `still` fails.
+    const DirectoryEntry entry = directory_.find(hash);
+    if (!entry) return false;
     MapSlot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
-    // A split sets the directory under the lock: an entry that stood until now stood all the time.
-    if (directory_.find(hash) == entry && lock.still(version)) return slot != nullptr;
+    if (still()) [[likely]]
+      return slot != nullptr;
   }
 }
 
 /// Begins to fetch the line of a key's home.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
-void Map<PersistencePolicy, Key, Value, groups>::fetch(typename K::In key) const {
-  const std::uint64_t hash = hash_of(key);
+template <int access>
+void Map<PersistencePolicy, Key, Value, groups>::fetch(std::uint64_t hash) const {
   if (const DirectoryEntry entry = directory_.find(hash))
-    __builtin_prefetch(bucket(entry, hash, 0));
+    __builtin_prefetch(bucket(entry, hash, 0), access);
 }
 
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
@@ -35,9 +36,9 @@ void Map<PersistencePolicy, Key, Value, groups>::get_many(std::span<const KeyIn>
                                                           std::span<typename V::Out> values,
                                                           std::span<bool> found) const {
   for (const KeyIn& key : keys.first(std::min(fetched_ahead, keys.size())))
-    fetch(key);
+    fetch<for_reading>(hash_of(key));
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + fetched_ahead < keys.size()) fetch(keys[i + fetched_ahead]);
+    if (i + fetched_ahead < keys.size()) fetch<for_reading>(hash_of(keys[i + fetched_ahead]));
     found[i] = look(keys[i], &values[i]);
   }
 }
@@ -59,7 +60,7 @@ std::uint64_t Map<PersistencePolicy, Key, Value, groups>::set(DirectoryEntry ent
                                                               std::uint64_t value) {
   if (at.found == nullptr) {
     fill(entry, hash, at.free, value);
-    lock_of(entry, hash).add_live(1);
+    lock_of(hash).add_live(1);
     return 0;
   }
   const std::uint64_t before = at.found->value;
@@ -72,30 +73,28 @@ template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Result<bool> Map<PersistencePolicy, Key, Value, groups>::store(typename K::In key,
                                                                typename V::In value, bool replace) {
   const std::uint64_t hash = hash_of(key);
+  fetch<for_writing>(hash);
   for (;;) {
-    const DirectoryEntry entry = directory_.find(hash);
-    if (!entry) {
-      if (Status made = create_first_segment(hash); !made) return made.error();
-      continue;
-    }
-    __builtin_prefetch(bucket(entry, hash, 0), 1);
+    bool full = false;
     {
-      const std::lock_guard guard(lock_of(entry, hash));
-      if (directory_.find(hash) != entry) continue;
-      const Probe at = probe(entry, hash, key);
-      if (at.found != nullptr && !replace) return false;
-      if (at.found != nullptr || at.free != nullptr) {
-        Result<std::uint64_t> word = value_word(key, value);
-        if (!word) return word.error();
-        if constexpr (!in_words) policy_.fence();
-        const std::uint64_t before = set(entry, hash, at, *word);
-        policy_.fence();
-        if constexpr (!in_words)
-          if (before != 0) records_.free(before);
-        return settled(at.found == nullptr);
+      const std::lock_guard guard(lock_of(hash));
+      if (const DirectoryEntry entry = directory_.find(hash)) {
+        const Probe at = probe(entry, hash, key);
+        if (at.found != nullptr && !replace) return false;
+        if (at.found != nullptr || at.free != nullptr) {
+          Result<std::uint64_t> word = value_word(key, value);
+          if (!word) return word.error();
+          if constexpr (!in_words) policy_.fence();
+          const std::uint64_t before = set(entry, hash, at, *word);
+          policy_.fence();
+          if constexpr (!in_words)
+            if (before != 0) records_.free(before);
+          return settled(at.found == nullptr);
+        }
+        full = true;
       }
     }
-    if (Status made = split(hash); !made) return made.error();
+    if (Status made = full ? split(hash) : create_first_segment(hash); !made) return made.error();
   }
 }
 
@@ -182,17 +181,17 @@ Status Map<PersistencePolicy, Key, Value, groups>::create_first_segment(std::uin
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Status Map<PersistencePolicy, Key, Value, groups>::split(std::uint64_t hash) {
   const DirectoryEntry entry = directory_.find(hash);
-  struct Row { // writers of the segment wait, its readers try again
-    SeqLock* first;
-    explicit Row(SeqLock* locks) : first(locks) {
-      for (unsigned i = 0; i < groups; ++i)
-        first[i].lock();
+  struct Held { // writers of the segment wait, its readers try again
+    std::span<SeqLock> locks;
+    explicit Held(std::span<SeqLock> all) : locks(all) {
+      for (SeqLock& lock : locks)
+        lock.lock();
     }
-    ~Row() {
-      for (unsigned i = 0; i < groups; ++i)
-        first[i].unlock();
+    ~Held() {
+      for (SeqLock& lock : locks)
+        lock.unlock();
     }
-  } const row(&locks_[row_of(entry)]);
+  } const held(locks_of(entry, hash));
   if (directory_.find(hash) != entry) return Done{}; // another thread has split it
   const unsigned depth = entry.depth() + 1;
   if (depth > DirectoryEntry::max_depth)
@@ -265,23 +264,31 @@ bool Map<PersistencePolicy, Key, Value, groups>::sound(const MapSlot& slot, Dire
 }
 
 /// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
-/// Without branches on slot contents, which are unpredictable: a split waits for this.
+/// Looks at few entries one by one, because a split waits for this: those away from home, one in
+/// twenty.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::mark_homes(std::uint64_t prefix,
                                                             DirectoryEntry entry) {
+  static_assert(buckets * slots == 64, "a bit for each slot of a group");
   const std::uint64_t word = prefix << (64 - entry.depth()) | top;
   MapSlot* line = entry.template segment<MapSlot>();
   for (unsigned group = 0; group < groups; ++group, line += buckets * slots) {
-    unsigned away = 0; // bit b: an entry of bucket b lies in another one
-    for (unsigned i = 0; i < buckets * slots; ++i) {
-      const std::uint64_t found = load(line[i].word);
-      const unsigned home = found % buckets;
-      const bool lives = ((found ^ word) & entry.mask()) == 0;
-      away |= unsigned{lives && home != i / slots} << home;
+    std::uint64_t strangers = 0; // bit i: slot i holds an entry of another bucket
+    unsigned marks = 0;          // bit b: bucket b is marked
+    for (unsigned b = 0; b < buckets; ++b) {
+      const MapSlot* bucket = line + b * slots;
+      const unsigned live = slots_with(bucket, word, entry.mask());
+      const unsigned at_home = slots_with(bucket, b, buckets - 1);
+      strangers |= std::uint64_t{live & ~at_home} << (b * slots);
+      marks |= unsigned{marked(bucket)} << b;
     }
-    for (unsigned b = 0; b < buckets; ++b)
-      if (MapSlot* bucket = line + b * slots; marked(bucket) != ((away >> b & 1) != 0))
-        policy_.store(bucket->word, bucket->word ^ mark);
+    unsigned away = 0; // bit b: an entry of bucket b lies in another one
+    for (; strangers != 0; strangers &= strangers - 1)
+      away |= 1u << (load(line[static_cast<unsigned>(std::countr_zero(strangers))].word) % buckets);
+    for (unsigned wrong = marks ^ away; wrong != 0; wrong &= wrong - 1) {
+      std::uint64_t& first = line[static_cast<unsigned>(std::countr_zero(wrong)) * slots].word;
+      policy_.store(first, first ^ mark);
+    }
   }
 }
 

@@ -28,11 +28,10 @@ public:
   }
 
   std::uint32_t begin() const {
-    for (;;) {
-      const std::uint32_t version = version_.load(std::memory_order_acquire);
-      if ((version & 1u) == 0) return version;
-      sched_yield();
-    }
+    const std::uint32_t version = version_.load(std::memory_order_acquire);
+    if ((version & 1u) == 0) [[likely]]
+      return version;
+    return wait();
   }
   bool still(std::uint32_t version) const {
     return version_.load(std::memory_order_acquire) == version;
@@ -46,6 +45,15 @@ public:
   }
 
 private:
+  /// Apart from begin(), which is inlined into every reader.
+  [[gnu::noinline]] std::uint32_t wait() const {
+    for (;;) {
+      sched_yield();
+      const std::uint32_t version = version_.load(std::memory_order_acquire);
+      if ((version & 1u) == 0) return version;
+    }
+  }
+
   std::atomic<std::uint32_t> version_{0};
 };
 
