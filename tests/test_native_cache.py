@@ -38,6 +38,6 @@ def test_shapes_policies_and_operations_are_refused() -> None:
     with pytest.raises(NativeError, match="at least one level"):
         CacheHierarchy([], None, 64, "lru", 1)
     with pytest.raises(NativeError, match="bad_input"):
-        layer_condition_factor(1, 8, 1 << 20, 16, "lru", 1)
+        layer_condition_factor(1, 8, 1 << 20, 16, "lru", False, 1)
     with pytest.raises(NativeError, match="unknown map operation"):
         replay_map("put", 10, 1, 64, (1 << 20, 16), [("lru", True)], 1)

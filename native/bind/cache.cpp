@@ -130,13 +130,15 @@ void register_cache(nb::module_& module) {
   module.def(
       "layer_condition_factor",
       [](std::uint64_t columns, unsigned element_bytes, std::uint64_t cache_bytes, unsigned ways,
-         const char* policy, std::uint64_t seed) {
+         const char* policy, bool scattered, std::uint64_t seed) {
         const Geometry geometry{cache_bytes, ways, 64, parse_policy(policy)};
-        return run_unlocked(
-            [&] { return cache::layer_condition_factor(columns, element_bytes, geometry, seed); });
+        const auto pages = scattered ? cache::Pages::scattered : cache::Pages::in_order;
+        return run_unlocked([&] {
+          return cache::layer_condition_factor(columns, element_bytes, geometry, pages, seed);
+        });
       },
       nb::arg("columns"), nb::arg("element_bytes"), nb::arg("cache_bytes"), nb::arg("ways"),
-      nb::arg("policy"), nb::arg("seed"));
+      nb::arg("policy"), nb::arg("scattered"), nb::arg("seed"));
   module.def("replay_map", &replay_map, nb::arg("operation"), nb::arg("operations"),
              nb::arg("value_bytes"), nb::arg("result_bytes"), nb::arg("cache"), nb::arg("variants"),
              nb::arg("seed"));

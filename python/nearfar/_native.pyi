@@ -224,7 +224,13 @@ class CacheHierarchy:
     def counters(self) -> list[CacheCounters]: ...
 
 def layer_condition_factor(
-    columns: int, element_bytes: int, cache_bytes: int, ways: int, policy: str, seed: int
+    columns: int,
+    element_bytes: int,
+    cache_bytes: int,
+    ways: int,
+    policy: str,
+    scattered: bool,
+    seed: int,
 ) -> float: ...
 
 class MapReplay(TypedDict):

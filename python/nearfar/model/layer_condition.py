@@ -3,14 +3,13 @@
 Equation: φ = (lines fetched and written back) / (the least), of the eight-neighbor sweep replayed
 through a thread's share of cache, L2 + L3 / threads: 1 to 5/3. 1 is the traffic of a copy, which
 also reads, owns and writes back.
-Value: midway between LRU replacement, under which rows are kept or evicted as a whole, and random
-replacement, under which lines are evicted one by one; both bound it. By hand: three rows of source
-and one of target pass
-between two uses of a line, so LRU keeps them while four rows fit; at random a line is missed with
-p = 1 - e^(-(2 + 2p)·row / share), and φ = 1 + 2p/3.
+Value: LRU replacement with each page of 4 KiB at a random frame. Three rows of source and one of
+target pass between two uses of a line; a line is missed where they bring at least as many lines to
+its set as it has ways: p = P(Poisson(ways·4·row / share) ≥ ways), and φ = 1 + 2p/3.
+Interval: LRU with sets that fill evenly, which keeps rows as a whole or not at all, and random
+replacement: p = 1 - e^(-(2 + 2p)·row / share).
 Source: the layer condition of stencil models; the replay is the native `cache` layer's.
-Limits: all threads at equal shares; L2 and its share of the L3 as one cache with the L3's ways,
-addresses mapped to sets as they are.
+Limits: all threads at equal shares; L2 and its share of the L3 as one cache with the L3's ways.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class TrafficRange:
-    """Traffic midway between LRU and random replacement, which bound it."""
+    """Traffic of LRU replacement with scattered pages, and bounds of other placements."""
 
     value: Traffic
     low: Traffic
@@ -52,10 +51,9 @@ def traffic(cols: int, element_bytes: int, cache_bytes: int, ways: int) -> Traff
     """
     from nearfar._native import layer_condition_factor
 
-    lru, random = (
-        layer_condition_factor(cols, element_bytes, cache_bytes, ways, policy, _SEED)
-        for policy in ("lru", "random")
+    value, even, random = (
+        layer_condition_factor(cols, element_bytes, cache_bytes, ways, policy, scattered, _SEED)
+        for policy, scattered in (("lru", True), ("lru", False), ("random", True))
     )
-    return TrafficRange(
-        Traffic((lru + random) / 2), Traffic(min(lru, random)), Traffic(max(lru, random))
-    )
+    ends = sorted((value, even, random))
+    return TrafficRange(Traffic(value), Traffic(ends[0]), Traffic(ends[-1]))
