@@ -1,11 +1,11 @@
-"""The persistent map against lower bounds of this machine, its counterpart in DRAM, and `map_rp`.
+"""The persistent map against measured bounds, its counterpart in DRAM, and `map_rp`.
 
 Usage: map_bounds.py ENTRIES ROUNDS
 
 In each round, in random order: insertions, look-ups (in a row, dependent, batched) and removals of
 the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; look-ups by two
 threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on
-the same tier:
+the same tier. A bound is the time of an access that an operation cannot do without, measured alone:
 
 read bound         a load of a random line that the next one waits for (a dependent look-up has one)
 independent bound  a load of a random line that nothing waits for (any look-up has one); the same by
