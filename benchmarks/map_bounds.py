@@ -1,19 +1,20 @@
 """The persistent map against measured bounds, its counterpart in DRAM, and `map_rp`.
 
-Usage: map_bounds.py ENTRIES ROUNDS
+Usage: map_bounds.py ENTRIES ROUNDS [KIND...]
 
 In each round, in random order: insertions, look-ups (in a row, dependent, batched) and removals of
-the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; look-ups by two
-threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on
-the same tier. A bound is the time of an access that an operation cannot do without, measured alone:
+each KIND: map, dram (its volatile counterpart), map_rp (after PMDK's hashmap_rp); all by default.
+Look-ups of the map by two threads, and by one next to a writer. The bounds over as many bytes as
+the map's pool has, on the same tier: a bound is the time of an access that an operation cannot do
+without, measured alone.
 
 read bound         a load of a random line that the next one waits for (a dependent look-up has one)
 independent bound  a load of a random line that nothing waits for (any look-up has one); the same by
                    two threads: time of one thread's load over their number
 write bound        a store to a random line, clwb and sfence (an insertion or a removal has one)
 
-An insertion also touches new pages of the pool; "insert, touched pages" is one in a pool whose pages
-were touched when it was made.
+An insertion also touches new pages of the pool; "insert, touched pages" is one in a pool whose
+pages were touched when it was made.
 
 Prints medians in ns for each operation of a thread with their 95 % intervals, and the ratios of the
 values of a round (median, interval). Keys and values have 8 bytes. Emulated: the pool is in shm:.
@@ -57,20 +58,23 @@ RATIOS = (
 )
 
 
-def main(entries: int, rounds: int) -> None:
+def main(entries: int, rounds: int, kinds: list[str]) -> None:
     """Run all rounds and print."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     pool_bytes = _map("map", "get", 1000).pool_bytes()
     for number in range(rounds):
-        pool_bytes = _round(entries, pool_bytes, number, found)
+        pool_bytes = _round(entries, kinds, pool_bytes, number, found)
     for name, values in found.items():
         print(f"{name:20} {_text(median(values))} ns")
     for over, under in RATIOS:
-        print(f"{over} / {under}: {_text(ratio_of_pairs(found[over], found[under]))}")
+        if over in found and under in found:
+            print(f"{over} / {under}: {_text(ratio_of_pairs(found[over], found[under]))}")
     print(f"{entries} entries, {rounds} rounds, pool of {pool_bytes >> 20} MiB")
 
 
-def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[float]]) -> int:
+def _round(
+    entries: int, kinds: list[str], pool_bytes: int, number: int, found: dict[str, list[float]]
+) -> int:
     """All measurements once; returns the size of a pool of so many entries."""
     size = pool_bytes
 
@@ -118,7 +122,7 @@ def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[flo
     todo: list[Callable[[], None]] = [bounds, touched, two_readers, with_writer]
     todo += [
         lambda kind=kind, op=op: operations(kind, op)  # type: ignore[misc]
-        for kind in ("map", "dram", "map_rp")
+        for kind in kinds
         for op in ("insert", "get", "remove")
         if (kind, op) != ("map", "insert")
     ]
@@ -138,4 +142,4 @@ def _text(value: Estimate) -> str:
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])), int(sys.argv[2]))
+    main(int(float(sys.argv[1])), int(sys.argv[2]), sys.argv[3:] or ["map", "dram", "map_rp"])

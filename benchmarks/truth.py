@@ -3,8 +3,9 @@
     .venv/bin/python benchmarks/truth.py profile    the memory's profile, ns an instruction (quiet!)
     .venv/bin/python benchmarks/truth.py predict [PROGRAM...]
                                                     writes benchmarks/predictions/truth.json
-    .venv/bin/python benchmarks/truth.py measure    the programs, next to the predictions;
-                                                    two minutes on an idle machine
+    .venv/bin/python benchmarks/truth.py measure [SECONDS]
+                                                    the programs, next to the predictions;
+                                                    two minutes on an idle machine by default
 
 A pointer chase, STREAM's triad and random updates (GUPS), `truth/truth.c`, on huge and on small
 pages. Predicted as a user would: `nearfar trace`, then `nearfar sim` with the profile that `nearfar
@@ -52,8 +53,8 @@ TRUTH = str(BUILD / "truth")
 MIB = 1 << 20
 PAGES = ("thp", "4k")
 REGION = "512MiB"
-#: Seconds of measuring, and how many repeats there are at least.
-BUDGET_S, MIN_REPEATS = 110.0, 5
+#: How many repeats there are at least.
+MIN_REPEATS = 5
 #: Share of a program's memory that may lie on pages of the other kind.
 MAX_OTHER_PAGES = 0.02
 
@@ -242,7 +243,8 @@ def repeated() -> dict[tuple[str, str], list[Ran]]:
     right = {p.name: timed([*p.command("thp"), "check"]).checksum for p in PROGRAMS}
     runs: dict[tuple[str, str], list[Ran]] = {(p.name, g): [] for p in PROGRAMS for g in PAGES}
     done = 0
-    while done < MIN_REPEATS or time.monotonic() - began + a_round < BUDGET_S:
+    budget_s = float(sys.argv[2]) if len(sys.argv) > 2 else 110.0
+    while done < MIN_REPEATS or time.monotonic() - began + a_round < budget_s:
         at = time.monotonic()
         for program in PROGRAMS:
             for pages in PAGES:
