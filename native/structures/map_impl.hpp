@@ -264,8 +264,7 @@ bool Map<PersistencePolicy, Key, Value, groups>::sound(const MapSlot& slot, Dire
 }
 
 /// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
-/// Looks at few entries one by one, because a split waits for this: those away from home, one in
-/// twenty.
+/// Looks only at entries away from home one by one, because a split waits for this.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::mark_homes(std::uint64_t prefix,
                                                             DirectoryEntry entry) {
