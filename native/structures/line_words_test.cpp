@@ -17,7 +17,7 @@ TEST_CASE("bits name the slots whose word is equal under the mask") {
     // few bits differ, in halves of words that comparisons could take for each other
     const std::uint64_t mask = ~std::uint64_t{0} << random.below(64);
     for (auto& [value, stored] : line.value_and_word) {
-      value = word; // is no word
+      value = word; // must not be compared
       stored = word ^ (random.below(2) << random.below(64));
     }
     unsigned expected = 0;
