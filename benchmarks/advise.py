@@ -45,7 +45,7 @@ from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.tracing.caches import Caches, caches_of
 from nearfar.tracing.recording import record
-from nearfar.workflows.host_here import memory_profile
+from nearfar.workflows.memories import tier_profile
 
 HERE = Path(__file__).parent
 PREDICTIONS = HERE / "predictions" / "advise.json"
@@ -165,8 +165,8 @@ def here() -> None:
     for program in judged:
         native = run_natively(program.command, 100)
         region = native.resident_bytes
-        memories = {t: memory_profile(alone, t, region) for t in ("dram", THP, SMALL)}
-        memories["hog"] = memory_profile(hogs, "dram", region)
+        memories = {t: tier_profile(alone, t, region) for t in ("dram", THP, SMALL)}
+        memories["hog"] = tier_profile(hogs, "dram", region)
         found["native"][program.name] = (native.user_s, native.cpu_s)
         found["thp"][program.name] = timed(program, {"near": THP}, None)
         found["memories"][program.name] = {

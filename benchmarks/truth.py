@@ -40,7 +40,7 @@ from nearfar import stats
 from nearfar.noise import Watch
 from nearfar.profiles import load_profile
 from nearfar.units import parse_size
-from nearfar.workflows.host_here import memory_profile
+from nearfar.workflows.memories import tier_profile
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -262,7 +262,7 @@ def memory_now() -> Iterator[str]:
     here = host_now(cpu, ["dram"])
     for pages in PAGES:
         then = load_profile(BUILD / pages / "profile.toml").scalar("read_latency_ns")
-        now = memory_profile(here, f"dram,pages={pages}", parse_size(REGION))
+        now = tier_profile(here, f"dram,pages={pages}", parse_size(REGION))
         walk = now.scalar("page_walk_ns") if pages == "4k" else 0.0
         yield f"{pages} {then:.0f}, {now.scalar('read_latency_ns') + walk:.0f} ns"
 
