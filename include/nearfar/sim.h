@@ -58,7 +58,8 @@ struct nearfar_sim_options {
   /** When an open row is closed: "open" (default: when another row is required), "closed" (with its
    *  last access), "timeout". */
   const char* page_policy;
-  double timeout_ns;         /**< of "timeout": idle time of a row until it is closed (100) */
+  double timeout_ns;         /**< idle time of a row until "timeout" closes it (100); rounded up to
+                                  whole clocks */
   const char* scheduler;     /**< "fr-fcfs" (default), "fcfs": the oldest request alone */
   unsigned row_hit_cap;      /**< accesses to an open row before an older request for another row
                                   of the bank goes first (default: no limit) */

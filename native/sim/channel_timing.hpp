@@ -85,9 +85,7 @@ public:
   std::uint32_t group_in_rank(const Bank& bank) const { return bank.group % groups_per_rank_; }
 
   /// The next clock edge of the channel.
-  Time clock_edge(Time at) const {
-    return (at + timing_.clock - 1) / timing_.clock * timing_.clock;
-  }
+  Time clock_edge(Time at) const { return timing_.whole_clocks(at); }
   /// When the command bus is free for a row command, and for a column command.
   Time row_command_from() const { return command_from_[0]; }
   Time column_command_from() const { return command_from_[column_bus_]; }

@@ -54,6 +54,9 @@ struct Timing {
   Time tXS = 0;    ///< end of self-refresh to the next command; 0 for a memory without
   Time tCKE = 0;   ///< shortest power-down
   Time tCKESR = 0; ///< shortest self-refresh
+
+  /// Rounds up to the next clock edge.
+  Time whole_clocks(Time at) const { return (at + clock - 1) / clock * clock; }
 };
 
 /// All but row_bytes counts; all powers of two.

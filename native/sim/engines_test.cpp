@@ -92,6 +92,42 @@ TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores
           }
 }
 
+TEST_CASE("rows that time out are closed at clock edges, whatever the clock") {
+  for (const double clock : {0.416, 0.667, 1.5}) {
+    Figures figures = pcm_figures();
+    figures[0].second = clock;
+    Setup setup =
+        all_far(made("clock", MemoryKind::commands, figures), Engine::exact, PagePolicy::timeout);
+    std::vector<Command> commands;
+    setup.commands[0] = &commands;
+    run(setup, {Pattern::random, 1000, 8 * mib, 0.4, 50'000, 7});
+    CAPTURE(clock);
+    CHECK(setup.far_controller.timeout % setup.far.timing.clock != 0);
+    const auto closed = std::count_if(commands.begin(), commands.end(),
+                                      [](const Command& c) { return c.act == Act::precharge; });
+    CHECK(closed > 100);
+    const std::vector<Violation> found = check_timing(setup.far, commands);
+    CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
+  }
+}
+
+TEST_CASE("a row times out on an idle channel, unless a request for it arrives before") {
+  Setup setup = all_far(unrefreshed(), Engine::exact, PagePolicy::timeout);
+  setup.core.issue = Issue::blocking;
+  const auto hits = [&](Time gap) {
+    std::vector<Request> requests(2);
+    requests[1].gap = gap;
+    return run(setup, requests, true).tiers[0].work.row_hits;
+  };
+  // The first read is issued after tRCD, and complete CL and the burst later.
+  const Time open = setup.far_controller.timeout - setup.far.timing.CL - setup.far.timing.burst;
+  CHECK(hits(0) == 1);
+  CHECK(hits(open) == 1);
+  CHECK(hits(open + setup.far.timing.clock) == 0);
+  CHECK(hits(1'000'000) == 0);
+  CHECK(hits(10'000'000) == 0);
+}
+
 TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain and mapping") {
   for (const Scheduler scheduler : {Scheduler::fr_fcfs, Scheduler::fcfs})
     for (const unsigned cap : {0u, 1u, 4u})

@@ -3,7 +3,7 @@
 namespace nearfar::sim {
 
 ExactChannel::ExactChannel(const Device& device, const Controller& controller, std::uint32_t number)
-    : timing_(device), refreshes_(device), rows_(controller, timing_.banks().size()),
+    : timing_(device), refreshes_(device), rows_(device, controller, timing_.banks().size()),
       scheduler_(device, controller), statistics_(timing_, number) {}
 
 void ExactChannel::add(bool posted, std::uint64_t id, Time at, const Place& place, bool write) {

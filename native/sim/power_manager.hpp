@@ -20,8 +20,8 @@ namespace nearfar::sim {
 class PowerManager {
 public:
   PowerManager(const Device& device, const Controller& controller)
-      : power_down_after_(whole_clocks(device, device.timing.tXP, controller.power_down_after)),
-        self_refresh_after_(whole_clocks(device, device.timing.tXS, controller.self_refresh_after)),
+      : power_down_after_(idle_time(device, device.timing.tXP, controller.power_down_after)),
+        self_refresh_after_(idle_time(device, device.timing.tXS, controller.self_refresh_after)),
         tCKE_(device.timing.tCKE), tCKESR_(device.timing.tCKESR), needed_from_(device.shape.ranks) {
   }
 
@@ -40,10 +40,8 @@ public:
 
 private:
   /// Never for a device without figures of the state, or a controller that does not use it.
-  static Time whole_clocks(const Device& device, Time exit, Time after) {
-    if (!exit || after == never) return never;
-    const Time clock = device.timing.clock;
-    return (after + clock - 1) / clock * clock;
+  static Time idle_time(const Device& device, Time exit, Time after) {
+    return exit && after != never ? device.timing.whole_clocks(after) : never;
   }
   static Time later(Time at, Time after) { return after == never ? never : at + after; }
 

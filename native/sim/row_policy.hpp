@@ -1,8 +1,8 @@
 // Which rows of a channel stay open.
 //
-// A row that a waiting request requires is not closed. The page policy decides about the others.
-// With a cap on row hits, a row that reached it is kept only for requests older than the oldest that
-// requires another row of the bank.
+// A row is kept open while a request that has arrived needs it. The row policy decides about all
+// other rows. With a cap on row hits, a row that has reached the cap is kept open only for requests
+// that are older than the oldest request for another row of the bank.
 // Thread safety  one thread.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace nearfar::sim {
 
 class RowPolicy {
 public:
-  RowPolicy(const Controller& controller, std::size_t banks)
-      : page_(controller.page), timeout_(controller.timeout), row_hit_cap_(controller.row_hit_cap),
-        uses_(banks) {}
+  RowPolicy(const Device& device, const Controller& controller, std::size_t banks)
+      : page_(controller.page), timeout_(device.timing.whole_clocks(controller.timeout)),
+        row_hit_cap_(controller.row_hit_cap), uses_(banks) {}
 
   /// Starts a decision: no row is required or capped, no bank is claimed.
   void begin() { ++decision_; }
@@ -70,14 +70,14 @@ public:
     if (page_ != PagePolicy::timeout) return;
     for (std::uint32_t i = 0; i < uses_.size(); ++i) {
       const ChannelTiming::Bank& bank = timing.bank(i);
-      if (bank.row == no_row || uses_[i].required == decision_) continue;
+      if (bank.row == no_row) continue;
       ChannelCandidate candidate;
       candidate.act = Act::precharge;
       candidate.priority = Priority::precharge;
       candidate.bank = i;
       candidate.at = std::max(
           {bank.last_used + timeout_, timing.precharge_time(bank), timing.row_command_from()});
-      if (candidate.at < refreshes.due(i)) best.offer(candidate);
+      if (candidate.at < refreshes.due(i) && !is_required(i, candidate.at)) best.offer(candidate);
     }
   }
 

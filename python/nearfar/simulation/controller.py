@@ -19,12 +19,14 @@ DEFAULT_MAPPING = "rorabacobgch"
 class Controller:
     """Settings of both memories' controllers; devices without known commands ignore them.
 
-    ``write_drain``: posted writes that wait in a channel when they start to be written, when reads
-    go first again, and when they start to be written while no read waits. ``row_hit_cap``: accesses
-    to an open row before an older request for another row of the bank goes first; None: no limit.
-    ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3 writes them.
+    ``page_policy``: when a row that no request needs is closed. "open": when a request needs
+    another row of the bank. "closed": with its last access. "timeout": ``timeout_ns`` after its
+    last access, rounded up to whole clocks. ``write_drain``: numbers of posted writes in a
+    channel's queue that start draining, end it, and start it while no read waits. ``row_hit_cap``:
+    accesses to an open row before an older request for another row of the bank goes first; None: no
+    limit. ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3 writes them.
     ``power_down_after_ns``, ``self_refresh_after_ns``: idle time of a rank until it enters this
-    state; None: it does not. Devices without figures of a state do not enter it.
+    state; None: never. Devices without figures of a state do not enter it.
     """
 
     page_policy: PagePolicy = "open"
