@@ -17,6 +17,7 @@ from nearfar.place.costing import Cost, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.interleaving import FractionsFound, find_fractions, with_fractions
 from nearfar.place.labels import Labels
+from nearfar.place.own_load import OwnLoad
 from nearfar.place.program_data import ProgramData, Touched
 from nearfar.place.sites import Frame, Site
 from nearfar.profiles import load_profile
@@ -105,11 +106,17 @@ def memory(name: str, idle_ns: float, peak: float) -> LoadedMemory:
 FAST, SLOW = memory("n", 100, 40 * GB), memory("f", 200, 15 * GB)
 
 
+def under_load(asked: AdviceInputs, near: LoadedMemory = FAST, far: LoadedMemory = SLOW) -> OwnLoad:
+    ends = asked.coster.costs(FAR, [[], range(len(asked.data.sites))])
+    return OwnLoad(asked.times, asked.data, (ends[0], ends[1]), near, far)
+
+
 def found_for(
     asked: AdviceInputs, near: LoadedMemory = FAST, far: LoadedMemory = SLOW
 ) -> tuple[FarResult, FractionsFound]:
+    load = under_load(asked, near, far)
     whole = advise(asked, FAR, load_profile("cxl-asic"))
-    fractions = find_fractions(asked, whole, near, far)
+    fractions = find_fractions(asked, whole, load)
     assert fractions is not None
     return whole, fractions
 
@@ -162,8 +169,7 @@ def test_small_sites_stay_whole_and_count_as_load() -> None:
         find_fractions(
             asked_for(small, budget=None),
             advise(asked_for(small, budget=None), FAR, load_profile("cxl-asic")),
-            FAST,
-            SLOW,
+            under_load(asked_for(small, budget=None)),
         )
         is None
     )

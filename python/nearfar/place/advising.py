@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from nearfar.model.interleave import loaded_tier
 from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
@@ -14,6 +15,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
+from nearfar.place.own_load import LoadedCoster, OwnLoad, RunTimes, Variants
 from nearfar.place.policies import follow
 from nearfar.place.program_data import ProgramData
 from nearfar.place.sites import Site
@@ -37,7 +39,7 @@ class AdviceInputs:
 
     data: ProgramData
     coster: CostModel
-    variants: Callable[[Memory, Sequence[list[int]]], list[list[float]]]
+    variants: Variants
     near: Profile
     wall_s: float
     cpu_s: float
@@ -45,10 +47,10 @@ class AdviceInputs:
     labels: Labels
     loss: LossFactors = field(default_factory=LossFactors)
 
-    def wall_at(self, slowdown: float) -> float:
-        """Wall time at a slowdown of CPU time: concurrent threads slow down concurrently, and idle
-        time of the program does not depend on far memory."""
-        return self.wall_s + (slowdown - 1) * min(self.cpu_s, self.wall_s)
+    @property
+    def times(self) -> RunTimes:
+        """Wall and CPU time of the observed run."""
+        return RunTimes(self.wall_s, self.cpu_s)
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,20 @@ class FarResult:
     placing: NearParts
 
 
-def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
-    """The curve, the plan's point on it, the sites, other costs, and other policies."""
-    choices = choose(asked.data, asked.coster, far, asked.budget)
+def advise(
+    asked: AdviceInputs, far: Memory, profile: Profile, load: OwnLoad | None = None
+) -> FarResult:
+    """The curve, the plan's point on it, the sites, other costs, and other policies.
+
+    ``load``: makes times those under the program's own load, where its traffic is much.
+    """
+    coster = asked.coster
+    if load is not None and not load.matters():
+        load = None
+    if load is not None:
+        coster = LoadedCoster(coster, load)
+        asked = replace(asked, variants=load.variants(asked.variants))
+    choices = choose(asked.data, coster, far, asked.budget)
     bend = _knee(choices)
     point = bend if asked.budget is None else choices.best_within(asked.budget)
     movable = [site.number for site in asked.data.movable()]
@@ -82,7 +95,8 @@ def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
         knee_bytes=bend.near_bytes,
         curve=[_on_curve(choices, each, asked, known, bounds) for each in choices.points],
         within=list(_within(choices, asked, known)),
-        policies=_policies(asked, far, choices, point),
+        policies=_policies(asked, far, choices, point, load),
+        all_far_load=loaded_tier(load.far, load.all_far()) if load is not None else None,
         sites=_sites(asked, choices, point),
         **expenses.other_expenses(placed, prices, wholes["plan"][1], point.near_bytes),
         **modelled(bounds, samples=0, note=_NOTE),
@@ -101,12 +115,12 @@ def _bounds(
         value = choices.slowdown(cost)
         triple = (value, *asked.loss.interval([value, *(variant[i] for variant in found)]))
         figures[f"slowdown_{name}"] = triple
-        figures[f"time_{name}_s"] = tuple(map(asked.wall_at, triple))  # type: ignore[assignment]
+        figures[f"time_{name}_s"] = tuple(map(asked.times.wall_at, triple))  # type: ignore[assignment]
     return figures
 
 
 def _policies(
-    asked: AdviceInputs, far: Memory, choices: Choices, point: Point
+    asked: AdviceInputs, far: Memory, choices: Choices, point: Point, load: OwnLoad | None
 ) -> list[PolicyAdvice]:
     if not isinstance(asked.coster, Coster) or not isinstance(asked.data, ProgramTrace):
         return []  # they are followed access by access
@@ -117,6 +131,8 @@ def _policies(
     made = []
     for each in found:
         slowdown = each.time_ns / near_ns if near_ns else 1.0
+        if load is not None:
+            slowdown = load.slowdown_of_share(slowdown, each.near_share)
         made.append(
             PolicyAdvice(
                 policy=each.policy,
@@ -124,7 +140,7 @@ def _policies(
                 moved_pages=each.moved_pages,
                 near_share=each.near_share,
                 far_writes=each.far_writes,
-                **_plainly(slowdown=slowdown, time_s=asked.wall_at(slowdown)),
+                **_plainly(slowdown=slowdown, time_s=asked.times.wall_at(slowdown)),
             )
         )
     return made

@@ -112,6 +112,11 @@ class FarAdvice(Shaped):
         None, description="read bandwidth of one thread, used by the model"
     )
     far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
+    all_far_load: LoadedTier | None = Field(
+        None,
+        description="far memory with all data far; absent if traffic is too low to add to "
+        "latencies, or not known: slowdowns are then those on idle memories",
+    )
     slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
     slowdown_movable_far: Amount
     slowdown_plan: Amount

@@ -130,7 +130,7 @@ def basis(result: AdviceResult) -> list[str]:
         return []
     lines = [_method(result)]
     lines += [f"near {result.near}: {_memory(result, 'near')}"]
-    lines += [f"far {far.far}: {_memory(far, 'far')}" for far in result.fars]
+    lines += [f"far {far.far}: {_memory(far, 'far')}{_own_load(far)}" for far in result.fars]
     cache = format_size(result.last_cache_bytes) if result.last_cache_bytes else "none"
     lines.append(f"last cache: {cache}{_known(result, 'last_cache_bytes')}")
     if result.host_epochs:
@@ -163,6 +163,17 @@ def _memory(shaped: FarAdvice, side: str) -> str:
             text = format_quantity(key, value) + (" pages" if key == "page_bytes" else "")
             parts.append(text + (_known(shaped, f"{side}_{key}") if key == "latency_ns" else ""))
     return ", ".join(parts)
+
+
+def _own_load(far: FarAdvice) -> str:
+    """Far memory under the program's own load; empty where that adds nothing."""
+    load = far.all_far_load
+    if load is None:
+        return ""
+    return (
+        f"; with all data far {load.utilization:.0%} of its bandwidth, "
+        f"{format_quantity('latency_ns', load.latency_ns)}"
+    )
 
 
 def _known(shaped: Shaped, key: str) -> str:

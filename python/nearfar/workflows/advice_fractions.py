@@ -1,172 +1,56 @@
-"""Advice with sites on both memories, from the loaded latencies of the memories.
-
-Curves come from profiles. A tier of this machine has those of its stored host, latency and the
-bandwidth of one thread; if the program uses much of that, its loaded latency is measured now.
-"""
+"""Advice with sites on both memories, where that is possible."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nearfar._native import NativeError, parse_tier
-from nearfar.errors import BadInputError, MachineError
-from nearfar.model.interleave import (
-    LoadedMemory,
-    load_warnings,
-    loaded_tier,
-    memory_of,
-    parse_background,
-)
-from nearfar.place.attached.node_tiers import nodes_with
-from nearfar.place.fractions import Nodes
+from nearfar.model.interleave import load_warnings, loaded_tier
 from nearfar.place.interleaving import find_fractions, with_fractions
-from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.workflows.memories import is_profile
-from nearfar.workflows.observation import AdviceRequest, Observation
+from nearfar.place.own_load import MUCH_TRAFFIC, OwnLoad
+from nearfar.workflows.advice_loads import Loaded, nodes_of
+from nearfar.workflows.observation import AdviceRequest
 
 if TYPE_CHECKING:
-    from nearfar.measure.session import Session
     from nearfar.place.advising import AdviceInputs, FarResult
-    from nearfar.records.profile import Figure, Profile
-
-#: Fraction of a bandwidth, of one thread or of all, above which traffic adds to latency.
-_MUCH_TRAFFIC = 0.25
-#: Time of a measurement of loaded latency, and its epochs.
-_BUDGET_S, _EPOCHS = 5.0, 3
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A memory: ``near`` or ``far``, its name in the request, and its profile without a load."""
-
-    side: str
-    name: str
-    profile: Profile
+    from nearfar.place.fractions import Nodes
 
 
 def add_fractions(
-    wanted: AdviceRequest,
-    seen: Observation,
-    session: Session,
-    asked: AdviceInputs,
-    near: Profile,
-    fars: list[tuple[FarResult, Profile]],
+    wanted: AdviceRequest, asked: AdviceInputs, found: list[FarResult], loads: list[Loaded]
 ) -> tuple[list[FarResult], list[str]]:
-    """Advice with sites on both memories, if possible, and its limits.
-
-    ``near`` and the profiles of ``fars`` are those of idle memories.
-    """
+    """Advice with sites on both memories, where that is possible; and what limits it."""
     made: list[FarResult] = []
     notes: list[str] = []
-    curves = _Curves(wanted, seen, session)
-    for name, (found, profile) in zip(wanted.far, fars, strict=True):
-        nodes = _nodes(wanted.near, name)
-        if wanted.whole_sites or nodes is None:
-            made.append(found)
-            continue
-        try:
-            sides = (
-                curves.memory(_Side("near", wanted.near, near)),
-                curves.memory(_Side("far", name, profile)),
-            )
-            if isinstance(nodes, str):
-                raise BadInputError(nodes)
-            better, said = _with_fractions(asked, found, sides, nodes)
-        except BadInputError as error:
-            notes.append(f"each site is placed as a whole: {error.what}")
-            made.append(found)
-            continue
+    for name, each, loaded in zip(wanted.far, found, loads, strict=True):
+        nodes = nodes_of(wanted.near, name)
+        better, said = each, []
+        if loaded.why_not:
+            said = [f"slowdowns are at idle latency, and each site is whole: {loaded.why_not}"]
+        elif wanted.whole_sites or loaded.load is None or nodes is None:
+            pass
+        elif isinstance(nodes, str):
+            said = [f"each site is placed as a whole: {nodes}"]
+        else:
+            better, said = _with_fractions(asked, each, loaded.load, nodes)
+        if each.advice.all_far_load is not None and loaded.load is not None:
+            notes += load_warnings(loaded.load.far, loaded.load.all_far())
         made.append(better)
         notes += said
     return made, list(dict.fromkeys(notes))
 
 
 def _with_fractions(
-    asked: AdviceInputs, found: FarResult, sides: tuple[LoadedMemory, LoadedMemory], nodes: Nodes
+    asked: AdviceInputs, found: FarResult, load: OwnLoad, nodes: Nodes
 ) -> tuple[FarResult, list[str]]:
-    fractions = find_fractions(asked, found, *sides)
+    fractions = find_fractions(asked, found, load)
     if fractions is None:
         return found, []
+    sides = load.near, load.far
     states = fractions.best["near"], fractions.best["far"]
     loads = loaded_tier(sides[0], states[0]), loaded_tier(sides[1], states[1])
     better = with_fractions(asked, found, fractions, nodes, loads)
     notes: list[str] = []
     for memory, state in zip(sides, states, strict=True):
-        if better.placing.tier_lines() and state["utilization"] >= _MUCH_TRAFFIC:
+        if better.placing.tier_lines() and state["utilization"] >= MUCH_TRAFFIC:
             notes += load_warnings(memory, state)
     return better, notes
-
-
-class _Curves:
-    """Memories with their curves; what is measured is measured once."""
-
-    def __init__(self, wanted: AdviceRequest, seen: Observation, session: Session) -> None:
-        self._seen, self._session = seen, session
-        self._loads = parse_background(wanted.background)
-        lines = sum(site.reads + site.writes for site in seen.data.sites)
-        self._rate = lines * LINE_BYTES / seen.time_s if seen.time_s > 0 else 0.0
-        self._measured: dict[str, Figure | None] = {}
-
-    def memory(self, side: _Side) -> LoadedMemory:
-        """The memory, under the background load of its side."""
-        found = memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
-        load = self._loads.get(side.side)
-        return found if load is None else replace(found, background=load)
-
-    def _of_tier(self, side: _Side) -> LoadedMemory:
-        figures = side.profile.figures
-        rate = side.profile.bandwidth_alone("read") or 0.0
-        if self._rate >= _MUCH_TRAFFIC * rate and side.name not in self._measured:
-            self._measured[side.name] = self._measure(side.name)
-        known = self._measured.get(side.name)
-        if known is not None:
-            figures = {**figures, "read_latency_by_load_ns": known}
-        elif "read_bandwidth_bytes_per_s" not in figures and rate:
-            by_threads = figures["read_bandwidth_by_threads_bytes_per_s"]
-            alone = by_threads.model_copy(update={"value": rate, "x": None, "points": None})
-            alone = alone.model_copy(update={"ranges": None, "low": None, "high": None})
-            figures = {**figures, "read_bandwidth_bytes_per_s": alone}
-        return memory_of(side.profile.model_copy(update={"figures": figures}))
-
-    def _measure(self, tier: str) -> Figure | None:
-        """The loaded latency of a tier; None if this machine has one CPU, or cannot map it."""
-        from nearfar.measure import loaded
-        from nearfar.measure.host import beyond_caches
-        from nearfar.measure.profile import loaded_figure
-        from nearfar.measure.session import Effort
-
-        last = self._seen.host.figures.get("l3_bytes")
-        cpus = sorted(os.sched_getaffinity(0))
-        if len(cpus) < 2:
-            return None
-        self._session.progress.note(f"measuring {tier} of this machine under load")
-        try:
-            result = loaded.measure(
-                self._session,
-                tier,
-                beyond_caches(last),
-                cpus,
-                int(last.value or 0) if last else 0,
-                Effort(_BUDGET_S, epochs=_EPOCHS, apart=False),
-            )
-        except (NativeError, MachineError):
-            return None
-        return loaded_figure(result)
-
-
-def _nodes(near: str, far: str) -> Nodes | str | None:
-    """The nodes of both memories; why no mapping can be on both; or None if they are one memory."""
-    known = []
-    for name in (near, far):
-        tier = None if is_profile(name) else parse_tier(name)
-        if tier is not None and tier["kind"] not in ("numa", "dram"):
-            return f"{name} is not the memory of a node"
-        known.append(tier["node"] if tier is not None and tier["kind"] == "numa" else None)
-    with_cpus, with_memory = nodes_with("has_cpu"), nodes_with("has_memory")
-    near_node = min(with_cpus & with_memory or with_memory) if known[0] is None else known[0]
-    if not is_profile(far) and known[1] is None:
-        return None  # dram, which near memory is, too
-    far_node = min(with_memory - with_cpus, default=near_node + 1) if known[1] is None else known[1]
-    return None if near_node == far_node else (near_node, far_node)

@@ -20,6 +20,7 @@ from nearfar.profiles import load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.advice_fractions import add_fractions
+from nearfar.workflows.advice_loads import Curves, Side
 from nearfar.workflows.memories import check_tier, is_profile, memory
 from nearfar.workflows.observation import AdviceRequest, Observation, tiers_of
 
@@ -103,10 +104,17 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     near, *fars = (each.profile for each in loaded)
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
-    whole = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
-    found, limits = add_fractions(
-        wanted, seen, recording.session, asked, idle[0], list(zip(whole, idle[1:], strict=True))
-    )
+    curves = Curves(wanted, seen, recording.session)
+    near_side = Side("near", wanted.near, idle[0])
+    loads = [
+        curves.load(asked, memory, near_side, Side("far", name, profile))
+        for memory, name, profile in zip(memories, wanted.far, idle[1:], strict=True)
+    ]
+    whole = [
+        advise(asked, memory, profile, run.load)
+        for memory, profile, run in zip(memories, fars, loads, strict=True)
+    ]
+    found, limits = add_fractions(wanted, asked, whole, loads)
     counted_by = seen.caches if wanted.emulate else None
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
     result = AdviceResult(

@@ -1,0 +1,131 @@
+"""Both memories of advice under load: curves of profiles, or measured now.
+
+A tier of this machine has the latency of its stored host and the bandwidth of one thread; if the
+program uses much of that, its loaded latency is measured.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nearfar._native import NativeError, parse_tier
+from nearfar.errors import BadInputError, MachineError
+from nearfar.model.interleave import LoadedMemory, memory_of, parse_background
+from nearfar.place.attached.node_tiers import nodes_with
+from nearfar.place.fractions import Nodes
+from nearfar.place.own_load import MUCH_TRAFFIC, OwnLoad
+from nearfar.profiles.pacing import LINE_BYTES
+from nearfar.workflows.memories import is_profile
+from nearfar.workflows.observation import AdviceRequest, Observation
+
+if TYPE_CHECKING:
+    from nearfar.measure.session import Session
+    from nearfar.place.advising import AdviceInputs
+    from nearfar.place.figures import Memory
+    from nearfar.records.profile import Figure, Profile
+
+#: Time of a measurement of loaded latency, and its epochs.
+_BUDGET_S, _EPOCHS = 5.0, 3
+
+
+@dataclass(frozen=True)
+class Side:
+    """A memory: ``near`` or ``far``, its name in the request, and its profile without a load."""
+
+    side: str
+    name: str
+    profile: Profile
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The run under its own load, if that counts and is known; and why it is not known."""
+
+    load: OwnLoad | None
+    why_not: str = ""
+
+
+class Curves:
+    """Memories with their curves; what is measured is measured once."""
+
+    def __init__(self, wanted: AdviceRequest, seen: Observation, session: Session) -> None:
+        self._seen, self._session = seen, session
+        self._loads = parse_background(wanted.background)
+        lines = sum(site.reads + site.writes for site in seen.data.sites)
+        self._rate = lines * LINE_BYTES / seen.time_s if seen.time_s > 0 else 0.0
+        self._measured: dict[str, Figure | None] = {}
+
+    def memory(self, side: Side) -> LoadedMemory:
+        """The memory, under the background load of its side."""
+        found = memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
+        load = self._loads.get(side.side)
+        return found if load is None else replace(found, background=load)
+
+    def load(self, asked: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
+        """The run on these memories; not if both are one, whose load is that of the run."""
+        if nodes_of(near_side.name, far_side.name) is None or min(asked.wall_s, asked.cpu_s) <= 0:
+            return Loaded(None)
+        ends = asked.coster.costs(far, [[], range(len(asked.data.sites))])
+        try:
+            sides = self.memory(near_side), self.memory(far_side)
+            return Loaded(OwnLoad(asked.times, asked.data, (ends[0], ends[1]), *sides))
+        except BadInputError as error:
+            return Loaded(None, error.what)
+
+    def _of_tier(self, side: Side) -> LoadedMemory:
+        figures = side.profile.figures
+        rate = side.profile.bandwidth_alone("read") or 0.0
+        if self._rate >= MUCH_TRAFFIC * rate and side.name not in self._measured:
+            self._measured[side.name] = self._measure(side.name)
+        known = self._measured.get(side.name)
+        if known is not None:
+            figures = {**figures, "read_latency_by_load_ns": known}
+        elif "read_bandwidth_bytes_per_s" not in figures and rate:
+            by_threads = figures["read_bandwidth_by_threads_bytes_per_s"]
+            alone = by_threads.model_copy(update={"value": rate, "x": None, "points": None})
+            alone = alone.model_copy(update={"ranges": None, "low": None, "high": None})
+            figures = {**figures, "read_bandwidth_bytes_per_s": alone}
+        return memory_of(side.profile.model_copy(update={"figures": figures}))
+
+    def _measure(self, tier: str) -> Figure | None:
+        """The loaded latency of a tier; None if this machine has one CPU, or cannot map it."""
+        from nearfar.measure import loaded
+        from nearfar.measure.host import beyond_caches
+        from nearfar.measure.profile import loaded_figure
+        from nearfar.measure.session import Effort
+
+        last = self._seen.host.figures.get("l3_bytes")
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            return None
+        self._session.progress.note(f"measuring {tier} of this machine under load")
+        try:
+            result = loaded.measure(
+                self._session,
+                tier,
+                beyond_caches(last),
+                cpus,
+                int(last.value or 0) if last else 0,
+                Effort(_BUDGET_S, epochs=_EPOCHS, apart=False),
+            )
+        except (NativeError, MachineError):
+            return None
+        return loaded_figure(result)
+
+
+def nodes_of(near: str, far: str) -> Nodes | str | None:
+    """The nodes of both memories; why no mapping can be on both; or None if they are one memory."""
+    known = []
+    for name in (near, far):
+        tier = None if is_profile(name) else parse_tier(name)
+        if tier is not None and tier["kind"] not in ("numa", "dram"):
+            return f"{name} is not the memory of a node"
+        known.append(tier["node"] if tier is not None and tier["kind"] == "numa" else None)
+    with_cpus, with_memory = nodes_with("has_cpu"), nodes_with("has_memory")
+    near_node = min(with_cpus & with_memory or with_memory) if known[0] is None else known[0]
+    if not is_profile(far) and known[1] is None:
+        return None  # dram, which near memory is, too
+    far_node = min(with_memory - with_cpus, default=near_node + 1) if known[1] is None else known[1]
+    return None if near_node == far_node else (near_node, far_node)
