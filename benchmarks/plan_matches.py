@@ -143,14 +143,17 @@ def _redis(scratch: Path, factor: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _postgres(scratch: Path, factor: int) -> Iterator[int]:
-    """One backend of a server of another user, nobody, that reads its shared buffers."""
+    """One backend of a server of another user, nobody: it reads its table, then random rows."""
     data = scratch / f"postgres-{factor}"
     _run("install", "-d", "-o", "nobody", str(data))
     programs = subprocess.run(
         ["pg_config", "--bindir"], check=True, capture_output=True, text=True
     ).stdout.strip()
     as_nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
-    server = ("-o", f"-p 15432 -k {data} -c shared_buffers=400MB -c jit=off")
+    server = (
+        "-o",
+        f"-p 15432 -k {data} -c shared_buffers=1GB -c jit=off -c max_parallel_workers_per_gather=0",
+    )
     postgres = f"{programs}/pg_ctl", "-D", f"{data}/db", "-l", f"{data}/log", *server, "-w"
     _run(*as_nobody, f"{programs}/initdb", "-D", f"{data}/db", "-A", "trust", cwd=data)
     _run(*as_nobody, *postgres, "start", cwd=data)
@@ -162,7 +165,7 @@ def _postgres(scratch: Path, factor: int) -> Iterator[int]:
     )
     _run(*psql, "-c", query)
     loop = (
-        "do $$ begin for k in 1..100000000 loop "
+        "do $$ begin perform count(v) from t; for k in 1..100000000 loop "
         f"perform v from t where i = (1 + random() * {rows - 1})::int; end loop; end $$"
     )
     asking = subprocess.Popen(

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 import running
 from conftest import RunNearfar, without_output_settings
 from nearfar.errors import BadInputError
-from nearfar.records.advice import AdviceResult
+from nearfar.profiles import load_profile
+from nearfar.records.advice import LOWER_BOUND, AdviceResult
 from nearfar.records.choices import PlacementTool
+from nearfar.records.depth import LoadedTier
+from nearfar.records.shape import Origin, Provenance
 from nearfar.report.other_tools import require_tool, script_of
 from nearfar.report.other_tools.weighted_interleave import weights
 from nearfar.store import read_run
@@ -31,6 +34,18 @@ int main(void) {
   return next == lines;
 }
 """
+
+CXL_PEAK = load_profile("cxl-asic").scalar("read_bandwidth_bytes_per_s")
+FULL = LoadedTier(
+    name="cxl-asic",
+    read_share=1,
+    bandwidth_bytes_per_s=CXL_PEAK,
+    background_bytes_per_s=0,
+    idle_latency_ns=250,
+    latency_ns=500,
+    utilization=1,
+    at_open_end=False,
+)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +112,55 @@ def test_what_a_tool_cannot_place_is_refused(result: AdviceResult, run_nearfar: 
     done = run_nearfar("advise", "--pid", "1", "--emit", "memkind")
     assert done.code == 2
     assert "memkind cannot place a running process" in done.stderr
+
+
+def test_weights_are_those_of_all_threads_if_both_are_known(result: AdviceResult) -> None:
+    assert "Bandwidth of one thread" in script_of("weighted-interleave")(result).plain
+    result.near_peak_bytes_per_s, result.far_peak_bytes_per_s = 300e9, 60e9
+    text = " ".join(script_of("weighted-interleave")(result).plain.replace("#", "").split())
+    assert "Bandwidth of all threads: 300 GB/s near, 60 GB/s far: weights 5 and 1" in text
+    assert "echo 5 > /" in text
+    assert "by latency alone" in text
+    note = f"{LOWER_BOUND}: the load did not saturate it"
+    known = Provenance(origin=Origin.MEASURED, statistic="fit", samples=0, note=note)
+    result.provenance["near_peak_bytes_per_s"] = known
+    result.all_far_load = FULL
+    text = " ".join(script_of("weighted-interleave")(result).plain.replace("#", "").split())
+    assert "Bandwidth of all threads (of near memory a lower bound): 300 GB/s" in text
+    assert "by latency alone" not in text
+
+
+def test_memkind_says_where_its_equal_parts_are_not_those_of_the_advice(
+    result: AdviceResult,
+) -> None:
+    site = next(site for site in result.sites if "walk.c:5" in site.at)
+    site.verdict, site.near_share = "near", None
+    assert "equal parts" not in script_of("memkind")(result).plain
+    site.verdict, site.near_share = "interleaved", 0.625
+    text = script_of("memkind")(result).plain
+    assert "MEMKIND_INTERLEAVE has equal parts" in text
+    assert "(62.5% near in the advice)" in text
+
+
+def test_tiers_are_measured_with_all_threads_for_weights(
+    run_nearfar: RunNearfar, tmp_path: Path, program: Path
+) -> None:
+    write_small_host(tmp_path / "host.toml")
+    done = run_nearfar(
+        *("advise", "--host", "host.toml", "--emit", "weighted-interleave", "--out", "run"),
+        *("--", str(program)),
+    )
+    assert done.code == 0, done.stderr
+    assert "measuring dram of this machine under load" in done.stderr
+    advice = read_run(tmp_path / "run").sections.advice
+    assert advice is not None
+    if advice.near_peak_bytes_per_s is None:  # other programs used the memory, and it says so
+        assert any("dram is not known under load" in limit for limit in advice.limits)
+        assert "Bandwidth of one thread" in done.stdout
+    else:
+        assert "Bandwidth of all threads" in done.stdout
+        assert advice.provenance["near_peak_bytes_per_s"].origin is Origin.MEASURED
+    assert advice.far_peak_bytes_per_s == advice.fars[0].far_peak_bytes_per_s == CXL_PEAK
 
 
 def test_only_the_script_is_on_stdout(

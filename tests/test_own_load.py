@@ -11,7 +11,9 @@ from nearfar.model.interleave import Load
 from nearfar.place.advising import FarResult, advise
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves
+from nearfar.records.profile import Figure
 from nearfar.report import advice_words
+from nearfar.workflows.advice_loads import reaches
 from test_fractions import FAR, FAST, GB, MIB, RUN_S, SLOW, Stalls, asked_for, under_load
 
 DEVICE = load_profile("cxl-asic")
@@ -87,3 +89,11 @@ def test_the_answer_says_how_much_of_far_memory_is_used() -> None:
         line.endswith("; with all data far 100% of its bandwidth, 600 ns")
         for line in advice_words.basis(result)
     )
+
+
+def test_a_curve_below_the_bandwidth_of_one_thread_is_not_used() -> None:
+    points = [[1.0, 2 * GB, 100.0], [1.0, 14 * GB, 180.0], [0.5, 12 * GB, 190.0]]
+    names = ["read_share", "bandwidth_bytes_per_s"]
+    figure = Figure(unit="ns", source="probe", confidence="A", x=names, points=points)
+    assert reaches(figure, 13 * GB)
+    assert not reaches(figure, 35 * GB)

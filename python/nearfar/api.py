@@ -199,6 +199,7 @@ def advise(
     perf: str | Path | None = None,
     background: Sequence[str] = (),
     whole_sites: bool = False,
+    peaks: bool = False,
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
@@ -208,8 +209,9 @@ def advise(
     ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
     move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
     run, in seconds. ``background``: traffic of other programs on these profiles, such as
-    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``host``: host whose caches are
-    modeled; ``this`` is measured on first use.
+    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``peaks``: also measure the
+    bandwidth of all threads on tiers. ``host``: host whose caches are modeled; ``this`` is measured
+    on first use.
     ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
     the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
@@ -230,6 +232,7 @@ def advise(
         perf=None if perf is None else str(perf),
         background=tuple(background),
         whole_sites=whole_sites,
+        peaks=peaks,
     )
     return advising.advise_program(wanted, options or Options())
 

@@ -129,7 +129,8 @@ def advise(
     bandwidth than near memory has, and a large site that does not fit the budget.
 
     With --emit the answer is a script for numactl, for the kernel's weighted interleaving, for damo
-    or for memkind. What the tool cannot express is a comment in the script.
+    or for memkind. What the tool cannot express is a comment in the script. For weighted
+    interleaving, tiers of this machine are measured with all threads.
 
     --background is the traffic that other programs make on a memory that is named by a profile: its
     latency is that under this load, its bandwidth what is left. The program itself is observed as
@@ -182,6 +183,7 @@ def advise(
         perf=perf,
         background=background or (),
         whole_sites=whole_sites,
+        peaks=emit == "weighted-interleave",
     )
     try:
         show = other_tools.script_of(emit) if emit else advice

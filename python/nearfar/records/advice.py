@@ -8,6 +8,10 @@ from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
 from nearfar.records.depth import LoadedTier
 from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
+#: The note of a peak bandwidth that the load which measured it could not use up begins so.
+LOWER_BOUND = "a lower bound"
+_PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
+
 
 class SiteAdvice(Shaped):
     """An allocation site of the program. Its counts are estimates if the program was sampled."""
@@ -111,6 +115,7 @@ class FarAdvice(Shaped):
     far_bandwidth_bytes_per_s: Amount | None = Field(
         None, description="read bandwidth of one thread, used by the model"
     )
+    far_peak_bytes_per_s: Amount | None = Field(None, description=_PEAK)
     far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
     all_far_load: LoadedTier | None = Field(
         None,
@@ -177,6 +182,7 @@ class AdviceResult(FarAdvice, Answer):
     near_bandwidth_bytes_per_s: Amount | None = Field(
         None, description="read bandwidth of one thread, used by the model"
     )
+    near_peak_bytes_per_s: Amount | None = Field(None, description=_PEAK)
     near_page_bytes: Count | None = Field(None, description="of its pages")
     last_cache_bytes: Count | None = Field(
         None, description="of the cache before memory, modeled; 0: none"

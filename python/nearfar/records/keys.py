@@ -30,7 +30,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "higher",
         """
         bandwidth_bytes_per_s best_bandwidth_bytes_per_s median_bandwidth_bytes_per_s
-        near_bandwidth_bytes_per_s far_bandwidth_bytes_per_s sum_bandwidth_bytes_per_s
+        near_bandwidth_bytes_per_s far_bandwidth_bytes_per_s near_peak_bytes_per_s
+        far_peak_bytes_per_s sum_bandwidth_bytes_per_s
         near_alone_bandwidth_bytes_per_s far_alone_bandwidth_bytes_per_s
         together_bandwidth_bytes_per_s near_copy_bandwidth_bytes_per_s
         far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearfar.errors import BadInputError
+from nearfar.profiles.loaded_curves import curves_of
 from nearfar.profiles.pacing import LINE_BYTES
+from nearfar.records.advice import LOWER_BOUND
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
@@ -50,6 +53,31 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory) -> None
     }
     for key, (figure, otherwise) in keys.items():
         result.provenance[key] = _provenance(profile, figure, otherwise)
+
+
+def add_peaks(result: AdviceResult, near: Profile, fars: Sequence[Profile]) -> None:
+    """Add the bandwidth of all threads of the memories whose profile has it."""
+    _add_peak(result, "near", near)
+    _add_peak(result, "far", fars[0])
+    for advice, profile in zip(result.fars, fars, strict=True):
+        _add_peak(advice, "far", profile)
+
+
+def _add_peak(result: FarAdvice, side: str, profile: Profile) -> None:
+    try:
+        curves = curves_of(profile)
+    except BadInputError:  # it has the bandwidth of one thread at most
+        return
+    key = f"{side}_peak_bytes_per_s"
+    reading = curves.curves[max(curves.curves)]
+    setattr(result, key, max(point.bandwidth for point in reading))
+    known = "read_latency_by_load_ns", "read_bandwidth_bytes_per_s"
+    figure = next((each for each in known if each in profile.figures), "")
+    provenance = _provenance(profile, figure, "bandwidth of reads alone")
+    if curves.open_shares:
+        note = f"{LOWER_BOUND}: the load did not saturate it; {provenance.note}"
+        provenance = provenance.model_copy(update={"note": note})
+    result.provenance[key] = provenance
 
 
 def _provenance(sheet: Datasheet, key: str, otherwise: str) -> Provenance:

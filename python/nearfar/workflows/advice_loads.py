@@ -48,7 +48,8 @@ class Loaded:
 
 
 class Curves:
-    """Memories with their curves; what is measured is measured once."""
+    """Memories with their curves; what is measured is measured once. ``notes``: what could not be
+    measured."""
 
     def __init__(self, wanted: AdviceRequest, seen: Observation, session: Session) -> None:
         self._seen, self._session = seen, session
@@ -56,12 +57,33 @@ class Curves:
         lines = sum(site.reads + site.writes for site in seen.data.sites)
         self._rate = lines * LINE_BYTES / seen.time_s if seen.time_s > 0 else 0.0
         self._measured: dict[str, Figure | None] = {}
+        self.notes: list[str] = []
 
     def memory(self, side: Side) -> LoadedMemory:
         """The memory, under the background load of its side."""
         found = memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
         load = self._loads.get(side.side)
         return found if load is None else replace(found, background=load)
+
+    def profile(self, side: Side) -> Profile:
+        """The memory's profile, with its loaded latency if that was measured."""
+        known = self._measured.get(side.name)
+        if known is None:
+            return side.profile
+        return _with(side.profile, "read_latency_by_load_ns", known)
+
+    def measure(self, side: Side) -> None:
+        """Measure the loaded latency of a tier, if that was not done yet."""
+        if is_profile(side.name) or side.name in self._measured:
+            return
+        found = self._measure(side.name)
+        if found is not None and not reaches(found, side.profile.bandwidth_alone("read") or 0.0):
+            self.notes.append(
+                f"{side.name} is not known under load: other programs ran while it was measured, "
+                "and all threads together had less bandwidth than one has alone"
+            )
+            found = None
+        self._measured[side.name] = found
 
     def load(self, asked: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
         """The run on these memories; not if both are one, whose load is that of the run."""
@@ -75,19 +97,19 @@ class Curves:
             return Loaded(None, error.what)
 
     def _of_tier(self, side: Side) -> LoadedMemory:
-        figures = side.profile.figures
         rate = side.profile.bandwidth_alone("read") or 0.0
-        if self._rate >= MUCH_TRAFFIC * rate and side.name not in self._measured:
-            self._measured[side.name] = self._measure(side.name)
-        known = self._measured.get(side.name)
-        if known is not None:
-            figures = {**figures, "read_latency_by_load_ns": known}
-        elif "read_bandwidth_bytes_per_s" not in figures and rate:
-            by_threads = figures["read_bandwidth_by_threads_bytes_per_s"]
+        if self._rate >= MUCH_TRAFFIC * rate:
+            self.measure(side)
+        profile = self.profile(side)
+        if (
+            not {"read_latency_by_load_ns", "read_bandwidth_bytes_per_s"} & set(profile.figures)
+            and rate
+        ):
+            by_threads = profile.figures["read_bandwidth_by_threads_bytes_per_s"]
             alone = by_threads.model_copy(update={"value": rate, "x": None, "points": None})
             alone = alone.model_copy(update={"ranges": None, "low": None, "high": None})
-            figures = {**figures, "read_bandwidth_bytes_per_s": alone}
-        return memory_of(side.profile.model_copy(update={"figures": figures}))
+            profile = _with(profile, "read_bandwidth_bytes_per_s", alone)
+        return memory_of(profile)
 
     def _measure(self, tier: str) -> Figure | None:
         """The loaded latency of a tier; None if this machine has one CPU, or cannot map it."""
@@ -113,6 +135,16 @@ class Curves:
         except (NativeError, MachineError):
             return None
         return loaded_figure(result)
+
+
+def reaches(measured: Figure, alone: float) -> bool:
+    """Whether a measured curve has at least the bandwidth of one thread, in bytes/s. One that does
+    not is that of a memory which other programs use."""
+    return max(bandwidth for _, bandwidth, _ in measured.points or [[1.0, 0.0, 0.0]]) >= alone
+
+
+def _with(profile: Profile, key: str, figure: Figure) -> Profile:
+    return profile.model_copy(update={"figures": {**profile.figures, key: figure}})
 
 
 def nodes_of(near: str, far: str) -> Nodes | str | None:

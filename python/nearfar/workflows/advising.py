@@ -105,10 +105,15 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
     curves = Curves(wanted, seen, recording.session)
-    near_side = Side("near", wanted.near, idle[0])
+    near_side, *far_sides = (
+        Side(side, name, profile) for (side, name), profile in zip(sides, idle, strict=True)
+    )
+    if wanted.peaks:
+        for side in (near_side, *far_sides):
+            curves.measure(side)
     loads = [
-        curves.load(asked, memory, near_side, Side("far", name, profile))
-        for memory, name, profile in zip(memories, wanted.far, idle[1:], strict=True)
+        curves.load(asked, memory, near_side, side)
+        for memory, side in zip(memories, far_sides, strict=True)
     ]
     whole = [
         advise(asked, memory, profile, run.load)
@@ -131,7 +136,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         plan=str(plan) if plan else None,
         standard_input=wanted.stdin.words,
         fars=[each.advice for each in found],
-        limits=[*seen.limits, *limits],
+        limits=[*seen.limits, *limits, *curves.notes],
         run_disturbed=seen.disturbed,
         warnings=[
             *seen.warnings,
@@ -142,6 +147,9 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     )
     result.provenance |= seen.provenance
     advice_basis.add(result, near, fars, memories, seen.coster.near)
+    advice_basis.add_peaks(
+        result, curves.profile(near_side), [curves.profile(side) for side in far_sides]
+    )
     advice_basis.add_host(result, seen.host, seen.caches)
     return result
 

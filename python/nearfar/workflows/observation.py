@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """Parsed command line: a program to start, a running process, or a file of perf."""
+    """Parsed command line: a program to start, a running process, or a file of perf.
+
+    ``peaks``: measure the bandwidth of all threads on tiers.
+    """
 
     program: tuple[str, ...]
     budget: int | None
@@ -38,6 +41,7 @@ class AdviceRequest:
     perf: str | None = None
     background: tuple[str, ...] = ()
     whole_sites: bool = False
+    peaks: bool = False
 
     def name(self) -> str:
         """The subject of the advice, as messages name it."""

@@ -11,8 +11,12 @@ from nearfar.units import format_size
 _KINDS = {
     "near": "MEMKIND_DEFAULT",
     "far": "MEMKIND_DAX_KMEM",
-    "interleaved": "MEMKIND_INTERLEAVE",  # page by page over all nodes, in equal parts
+    "interleaved": "MEMKIND_INTERLEAVE",
 }
+_EQUAL_PARTS = (
+    "MEMKIND_INTERLEAVE has equal parts on all nodes of the machine, not the fractions of the "
+    "advice, which `nearfar run --plan` realizes; --whole-sites makes advice without fractions."
+)
 
 
 def lines(result: AdviceResult) -> list[str]:
@@ -30,11 +34,15 @@ def lines(result: AdviceResult) -> list[str]:
         *comment(
             "Call memkind_malloc(KIND, size) and memkind_free(KIND, p) for blocks of these sites."
         ),
+        *(comment(_EQUAL_PARTS) if any(s.verdict == "interleaved" for s in heap) else []),
         *map(_line, heap),
     ]
 
 
 def _line(site: SiteAdvice) -> str:
+    """Its kind, size and name; of an interleaved one also the fraction that the advice has."""
+    wanted = f"  ({words.verdict(site)} in the advice)" if site.near_share is not None else ""
     return (
-        f"#   {_KINDS[site.verdict]:16}  {format_size(site.size_bytes):>9}  {words.site_name(site)}"
+        f"#   {_KINDS[site.verdict]:18}  {format_size(site.size_bytes):>9}  "
+        f"{words.site_name(site)}{wanted}"
     )
