@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,3 +122,13 @@ def test_the_journal_is_lines_of_json(tmp_path: Path) -> None:
     first, *moved = map(json.loads, file.read_text().splitlines())
     assert first["process"]["pid"] == os.getpid()
     assert moved == [{"moved": [[PAGE, 1, 0]]}, {"moved": [[2 * PAGE, 3, 1]]}]
+
+
+def test_a_program_started_by_a_link_has_the_name_of_the_link(tmp_path: Path) -> None:
+    link = tmp_path / "my-server"
+    link.symlink_to("/bin/sleep")
+    for started, named in ((str(link), "my-server"), ("/bin/sleep", "sleep")):
+        with subprocess.Popen([started, "60"]) as process:
+            with RunningProcess(process.pid) as program:
+                assert program.command().rpartition("/")[2] == named
+            process.kill()

@@ -145,9 +145,54 @@ bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
   return false;
 }
 
+/// What an address computation multiplies a register by, if it does only that; else 0.
+std::uint64_t multiplied_by_lea(const ZydisDecodedOperandMem& memory, std::int8_t number) {
+  if (memory.disp.has_displacement && memory.disp.value != 0) return 0;
+  if (number_of(memory.index) != number) return 0;
+  if (memory.base == ZYDIS_REGISTER_NONE) return memory.scale;
+  return number_of(memory.base) == number ? memory.scale + 1U : 0;
+}
+
+/// What an instruction multiplies a register by, in place; 0 if it does something else.
+std::uint64_t multiplied_in_place(const Instruction& instruction, std::int8_t number) {
+  constexpr std::uint64_t max_shift = 16;
+  const ZydisDecodedOperand& source = instruction.operands[1];
+  const bool is_immediate = source.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  const bool is_itself =
+      source.type == ZYDIS_OPERAND_TYPE_REGISTER && number_of(source.reg.value) == number;
+  switch (instruction.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_SHL:
+    return is_immediate && source.imm.value.u <= max_shift ? 1ULL << source.imm.value.u : 0;
+  case ZYDIS_MNEMONIC_ADD: return is_itself ? 2 : 0;
+  case ZYDIS_MNEMONIC_LEA: return multiplied_by_lea(source.mem, number);
+  case ZYDIS_MNEMONIC_IMUL: {
+    const ZydisDecodedOperand& factor = instruction.operands[2];
+    return is_itself && factor.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && factor.imm.value.s > 0
+               ? factor.imm.value.u
+               : 0;
+  }
+  default: return 0;
+  }
+}
+
+/// What the code before a load multiplies the index by that the load overwrites: a loop does the
+/// same with the loaded value before it is the next index.
+std::uint32_t multiplied_before(std::span<const Instruction> before, std::int8_t number) {
+  constexpr std::uint64_t max_element = 1U << 16; // bytes: beyond, it is no size of an element
+  std::uint64_t factor = 1;
+  for (auto at = before.rbegin(); at != before.rend(); ++at) {
+    if (!overwrites(*at, number)) continue;
+    const std::uint64_t more = multiplied_in_place(*at, number);
+    if (more == 0 || factor * more > max_element) break;
+    factor *= more;
+  }
+  return static_cast<std::uint32_t>(factor);
+}
+
 /// For a load that has overwritten a register of its address: its address becomes that of the
 /// loaded value, a pointer or an index that the program follows next, or none if it is neither.
-void stand_in(StalledAccess& access, const Instruction& instruction) {
+void stand_in(StalledAccess& access, const Instruction& instruction,
+              std::span<const Instruction> before) {
   constexpr std::uint8_t pointer_bytes = 8;
   constexpr std::uint8_t min_index_bytes = 4;
   const bool lost_base = overwrites(instruction, access.base);
@@ -156,6 +201,7 @@ void stand_in(StalledAccess& access, const Instruction& instruction) {
   const bool is_index = !lost_base && access.bytes >= min_index_bytes;
   access.follows_pointer = is_pointer || is_index;
   access.lost_index = is_index;
+  if (is_index) access.scale *= multiplied_before(before, access.index);
   if (!access.follows_pointer) access.base = access.index = StalledAccess::none;
 }
 
@@ -184,7 +230,7 @@ std::optional<StalledAccess> access_of(const Instruction& instruction, std::size
   access.follows_pointer =
       access.is_load && access.index == StalledAccess::none && was_loaded(before, access.base);
   if (overwrites(instruction, access.base) || overwrites(instruction, access.index))
-    stand_in(access, instruction);
+    stand_in(access, instruction, before);
   return access;
 }
 

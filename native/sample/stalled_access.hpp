@@ -28,7 +28,7 @@ struct StalledAccess {
   std::int64_t instruction = 0; ///< bytes from the sample's instruction pointer
   std::int8_t base = none;      ///< number of a register
   std::int8_t index = none;
-  std::uint8_t scale = 0;
+  std::uint32_t scale = 0;       ///< of the index; for a lost one, also what code multiplies it by
   std::uint8_t bytes = 0;        ///< size of the access
   std::int64_t displacement = 0; ///< from the sample's instruction pointer if is_relative
   bool is_relative = false;      ///< to the instruction pointer

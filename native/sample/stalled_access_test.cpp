@@ -73,6 +73,30 @@ TEST_CASE("a load that overwrites its index follows an index, which stands for t
   CHECK(access->address(0, values) == 0x4014);
 }
 
+TEST_CASE("an index that a loop multiplies in place before it loads the next one") {
+  Registers values{};
+  values[rdi] = 0x4000;
+  values[rax] = 5;
+  const Code shifted{0x48, 0xc1, 0xe0, 0x06,  // shl rax, 6
+                     0x48, 0x8b, 0x04, 0x07}; // mov rax, [rdi+rax]
+  REQUIRE(shifted.at(8));
+  CHECK(shifted.at(8)->address(0, values) == 0x4000 + 5 * 64);
+  const Code elements{0x48, 0x8d, 0x04, 0x40,  // lea rax, [rax+rax*2]
+                      0x48, 0x8b, 0x04, 0xc7}; // mov rax, [rdi+rax*8]
+  REQUIRE(elements.at(8));
+  CHECK(elements.at(8)->address(0, values) == 0x4000 + 5 * 24);
+  const Code multiplied{0x48, 0x6b, 0xc0, 0x28,  // imul rax, rax, 40
+                        0x48, 0x01, 0xc0,        // add rax, rax
+                        0x48, 0x8b, 0x04, 0x07}; // mov rax, [rdi+rax]
+  REQUIRE(multiplied.at(11));
+  CHECK(multiplied.at(11)->address(0, values) == 0x4000 + 5 * 80);
+  const Code other{0x48, 0xc1, 0xe0, 0x06,  // shl rax, 6
+                   0x48, 0x89, 0xc8,        // mov rax, rcx
+                   0x48, 0x8b, 0x04, 0x07}; // mov rax, [rdi+rax]
+  REQUIRE(other.at(11));
+  CHECK(other.at(11)->address(0, values) == 0x4005);
+}
+
 TEST_CASE("a load that leaves neither a pointer nor an index has no address") {
   const Code bytes{0x0f, 0xb6, 0x04, 0x07}; // movzx eax, byte [rdi+rax]
   REQUIRE(bytes.at(4));

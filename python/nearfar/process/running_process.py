@@ -72,9 +72,12 @@ class RunningProcess:
             return True
 
     def command(self) -> str:
-        """The path of its program, or its name if the path is not readable."""
+        """The path of its program; the name that the kernel has for it, at most 15 characters, if
+        the path is not readable or has another name: that of a link's target, or an interpreter."""
         with contextlib.suppress(OSError):
-            return os.readlink(f"/proc/{self.pid}/exe")  # noqa: PTH115 - the text, as it is
+            path = os.readlink(f"/proc/{self.pid}/exe")  # noqa: PTH115 - the text, as it is
+            if path.rpartition("/")[2].startswith(self.name):
+                return path
         return self.name
 
     def children(self) -> int:
