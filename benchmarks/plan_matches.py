@@ -34,6 +34,8 @@ _STARTED: dict[str, tuple[list[str], int]] = {
 _ROUNDS = "4"
 _STAY = "100000"
 _PORT = "16379"
+#: Of the server of PostgreSQL, which root may not start.
+_USER = "daemon"
 #: Anonymous, heap and file mappings: what a plan may place; stacks and pages of the kernel are not.
 _HEADER = re.compile(r"[0-9a-f]+-[0-9a-f]+ .w.. \S+ \S+ \d+ *(.*)")
 
@@ -143,21 +145,21 @@ def _redis(scratch: Path, factor: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _postgres(scratch: Path, factor: int) -> Iterator[int]:
-    """One backend of a server of another user, nobody: it reads its table, then random rows."""
+    """One backend of a server of another user: it reads its table, then random rows."""
     data = scratch / f"postgres-{factor}"
-    _run("install", "-d", "-o", "nobody", str(data))
+    _run("install", "-d", "-o", _USER, str(data))
     programs = subprocess.run(
         ["pg_config", "--bindir"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    as_nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+    as_other = ("setpriv", f"--reuid={_USER}", "--regid=nogroup", "--clear-groups")
     server = (
         "-o",
         f"-p 15432 -k {data} -c shared_buffers=1GB -c jit=off -c max_parallel_workers_per_gather=0",
     )
     postgres = f"{programs}/pg_ctl", "-D", f"{data}/db", "-l", f"{data}/log", *server, "-w"
-    _run(*as_nobody, f"{programs}/initdb", "-D", f"{data}/db", "-A", "trust", cwd=data)
-    _run(*as_nobody, *postgres, "start", cwd=data)
-    psql = ("psql", "-h", str(data), "-p", "15432", "-U", "nobody", "-X", "-q", "postgres")
+    _run(*as_other, f"{programs}/initdb", "-D", f"{data}/db", "-A", "trust", cwd=data)
+    _run(*as_other, *postgres, "start", cwd=data)
+    psql = ("psql", "-h", str(data), "-p", "15432", "-U", _USER, "-X", "-q", "postgres")
     rows = factor * 600_000
     query = (
         f"create table t as select i, md5(i::text) as v from generate_series(1, {rows}) i;"
@@ -178,7 +180,7 @@ def _postgres(scratch: Path, factor: int) -> Iterator[int]:
         yield int(asking.stdout.readline())
     finally:
         asking.terminate()
-        _run(*as_nobody, *postgres, "-m", "immediate", "stop", cwd=data)
+        _run(*as_other, *postgres, "-m", "immediate", "stop", cwd=data)
 
 
 _ATTACHED: dict[str, Start] = {"go": _go, "redis": _redis, "postgres": _postgres}

@@ -178,7 +178,7 @@ std::uint64_t multiplied_in_place(const Instruction& instruction, std::int8_t nu
 /// What the code before a load multiplies the index by that the load overwrites: a loop does the
 /// same with the loaded value before it is the next index.
 std::uint32_t multiplied_before(std::span<const Instruction> before, std::int8_t number) {
-  constexpr std::uint64_t max_element = 1U << 16; // bytes: beyond, it is no size of an element
+  constexpr std::uint64_t max_element = 1U << 16; // bytes: larger elements are not assumed
   std::uint64_t factor = 1;
   for (auto at = before.rbegin(); at != before.rend(); ++at) {
     if (!overwrites(*at, number)) continue;
