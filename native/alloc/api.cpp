@@ -7,6 +7,7 @@
 #include "alloc/allocator.hpp"
 #include "alloc/api.hpp"
 #include "alloc/diagnostics.hpp"
+#include "alloc/hooks.hpp"
 #include "alloc/residency.hpp"
 #include "alloc/stats.hpp"
 
@@ -17,6 +18,22 @@ namespace {
 
 [[gnu::constructor(101)]] void start() {
   if (process_allocator.open()) configure();
+}
+
+[[gnu::noinline]] void* allocate_reported(unsigned tier, std::size_t size, CallSite site) {
+  return report_allocated(process_allocator.allocate(tier, size), size, site);
+}
+
+[[gnu::noinline]] void release_reported(void* ptr) {
+  report_free(ptr, "hm_free");
+  process_allocator.release(ptr);
+}
+
+[[gnu::always_inline]] inline void* allocate(hm_tier tier, std::size_t size, CallSite site) {
+  const auto number = static_cast<unsigned>(tier);
+  if (hm_on_allocate != nullptr) [[unlikely]] // first: the fast path saves no registers
+    return allocate_reported(number, size, site);
+  return process_allocator.allocate(number, size);
 }
 
 } // namespace
@@ -41,21 +58,21 @@ bool check_tier(hm_tier tier) {
 extern "C" {
 
 void* hmalloc(std::size_t size, hm_tier tier) noexcept {
-  return process_allocator.allocate(static_cast<unsigned>(tier), size);
+  return allocate(tier, size, NEARFAR_CALL_SITE);
 }
 
 void* hm_malloc(hm_tier tier, std::size_t size) noexcept {
-  return process_allocator.allocate(static_cast<unsigned>(tier), size);
+  return allocate(tier, size, NEARFAR_CALL_SITE);
 }
 
 void* hm_calloc(hm_tier tier, std::size_t count, std::size_t size) noexcept {
-  return process_allocator.allocate_zeroed(static_cast<unsigned>(tier), count, size);
+  return report_allocated(
+      process_allocator.allocate_zeroed(static_cast<unsigned>(tier), count, size), count * size,
+      NEARFAR_CALL_SITE);
 }
 
 void* hm_realloc(hm_tier tier, void* ptr, std::size_t size) noexcept {
-  if (ptr == nullptr)
-    return process_allocator.allocate(static_cast<unsigned>(tier == HM_KEEP ? HM_NEAR : tier),
-                                      size);
+  if (ptr == nullptr) return allocate(tier == HM_KEEP ? HM_NEAR : tier, size, NEARFAR_CALL_SITE);
   if (size == 0) {
     hm_free(ptr);
     return nullptr;
@@ -64,15 +81,21 @@ void* hm_realloc(hm_tier tier, void* ptr, std::size_t size) noexcept {
     abort_on_invalid_pointer(process_allocator, "hm_realloc", ptr);
   const unsigned wanted =
       tier == HM_KEEP ? process_allocator.window.tier_of(ptr) : static_cast<unsigned>(tier);
-  return process_allocator.reallocate(wanted, ptr, size);
+  return report_resized(ptr, size, NEARFAR_CALL_SITE, "hm_realloc",
+                        [&] { return process_allocator.reallocate(wanted, ptr, size); });
 }
 
 void* hm_memalign(hm_tier tier, std::size_t alignment, std::size_t size) noexcept {
-  return process_allocator.allocate_aligned(static_cast<unsigned>(tier), alignment, size);
+  return report_allocated(
+      process_allocator.allocate_aligned(static_cast<unsigned>(tier), alignment, size), size,
+      NEARFAR_CALL_SITE);
 }
 
 void hm_free(void* ptr) noexcept {
-  if (ptr != nullptr) process_allocator.release(ptr);
+  if (ptr == nullptr) return;
+  if (hm_on_free != nullptr) [[unlikely]]
+    return release_reported(ptr);
+  process_allocator.release(ptr);
 }
 
 std::size_t hm_usable_size(const void* ptr) noexcept {
@@ -84,7 +107,9 @@ std::size_t hm_good_size(std::size_t size) noexcept { return process_allocator.g
 void* hm_move(void* ptr, hm_tier tier) noexcept {
   const std::size_t bytes = process_allocator.usable_size(ptr, "hm_move");
   if (!check_tier(tier)) return nullptr;
-  return process_allocator.reallocate(static_cast<unsigned>(tier), ptr, bytes);
+  return report_resized(ptr, bytes, NEARFAR_CALL_SITE, "hm_move", [&] {
+    return process_allocator.reallocate(static_cast<unsigned>(tier), ptr, bytes);
+  });
 }
 
 hm_tier hm_tier_of(const void* ptr) noexcept { return hm_tier_of_inline(ptr); }

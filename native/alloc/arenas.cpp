@@ -107,6 +107,23 @@ Arena* Arenas::create(TierHeap& tier, std::size_t capacity) {
   return arena;
 }
 
+void Arenas::visit_live(const Arena& arena, void (*visit)(void* block)) {
+  if (arena.lost) return;
+  const Window& window = arena.tier->window();
+  const std::uint32_t first = arena.tier->runs.first_span();
+  const std::uint32_t end = first + arena.tier->runs.used_spans();
+  for (std::uint32_t at = first; at < end; ++at) {
+    const Span& span = window.spans[at];
+    if (span.arena() != arena.number) continue;
+    if (span.kind() == SpanKind::large) visit(window.span_address(at));
+    if (span.kind() != SpanKind::arena_slab || span.extent.load(relaxed) != at) continue;
+    Slab* slab = slab_of(span);
+    for (std::uint32_t i = 0; i < slab->blocks; ++i)
+      if (is_live(slab->states()[i].load(relaxed)))
+        visit(slab->start + std::size_t{i} * class_infos[slab->size_class].bytes);
+  }
+}
+
 void Arenas::destroy(Arena& arena, std::uint8_t now) {
   const os::LockGuard guard(lock_);
   TierHeap& tier = *arena.tier;

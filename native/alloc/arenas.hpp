@@ -48,6 +48,8 @@ public:
   Arena* create(TierHeap& tier, std::size_t capacity);
   /// Frees the metadata of all arenas, whose tiers are closed.
   void close();
+  /// Calls visit(block) for the live blocks of an arena, which no other thread may use meanwhile.
+  static void visit_live(const Arena& arena, void (*visit)(void* block));
   /// Frees all blocks of an arena.
   void destroy(Arena& arena, std::uint8_t now);
   /// As SlabClass::purge(), for all arenas of a tier.

@@ -7,6 +7,7 @@
 #include "alloc/allocator.hpp"
 #include "alloc/api.hpp"
 #include "alloc/diagnostics.hpp"
+#include "alloc/hooks.hpp"
 #include "os/process.hpp"
 
 using namespace nearfar;
@@ -42,16 +43,20 @@ hm_heap* hm_heap_create(hm_tier tier, std::size_t capacity) noexcept {
 
 void hm_heap_destroy(hm_heap* heap) noexcept {
   if (heap == nullptr) return;
-  process_allocator.arenas.destroy(require_heap("hm_heap_destroy", heap),
-                                   process_allocator.decay.tick());
+  Arena& destroyed = require_heap("hm_heap_destroy", heap);
+  if (hm_on_free != nullptr)
+    Arenas::visit_live(destroyed, [](void* block) { report_free(block, "hm_heap_destroy"); });
+  process_allocator.arenas.destroy(destroyed, process_allocator.decay.tick());
 }
 
 void* hm_heap_malloc(hm_heap* heap, std::size_t size) noexcept {
-  return process_allocator.allocate_in_arena(*arena(heap), granule_bytes, size);
+  return report_allocated(process_allocator.allocate_in_arena(*arena(heap), granule_bytes, size),
+                          size, NEARFAR_CALL_SITE);
 }
 
 void* hm_heap_memalign(hm_heap* heap, std::size_t alignment, std::size_t size) noexcept {
-  return process_allocator.allocate_in_arena(*arena(heap), alignment, size);
+  return report_allocated(process_allocator.allocate_in_arena(*arena(heap), alignment, size), size,
+                          NEARFAR_CALL_SITE);
 }
 
 void* hm_heap_calloc(hm_heap* heap, std::size_t count, std::size_t size) noexcept {
@@ -63,16 +68,20 @@ void* hm_heap_calloc(hm_heap* heap, std::size_t count, std::size_t size) noexcep
   bool zeroed = false;
   void* block = process_allocator.allocate_in_arena(*arena(heap), granule_bytes, bytes, &zeroed);
   if (block != nullptr && !zeroed) std::memset(block, 0, bytes);
-  return block;
+  return report_allocated(block, bytes, NEARFAR_CALL_SITE);
 }
 
 void* hm_heap_realloc(hm_heap* heap, void* ptr, std::size_t size) noexcept {
-  if (ptr == nullptr) return hm_heap_malloc(heap, size);
+  if (ptr == nullptr)
+    return report_allocated(process_allocator.allocate_in_arena(*arena(heap), granule_bytes, size),
+                            size, NEARFAR_CALL_SITE);
   if (size == 0) {
     hm_free(ptr);
     return nullptr;
   }
-  return process_allocator.reallocate_in_arena(*arena(heap), ptr, size);
+  return report_resized(ptr, size, NEARFAR_CALL_SITE, "hm_heap_realloc", [&] {
+    return process_allocator.reallocate_in_arena(*arena(heap), ptr, size);
+  });
 }
 
 hm_heap* hm_heap_of(const void* ptr) noexcept {

@@ -154,6 +154,7 @@ private:
 constexpr const char* in_c = NEARFAR_TEST_BLOCKS;
 constexpr const char* in_cpp = NEARFAR_TEST_OBJECTS;
 constexpr const char* mapping = NEARFAR_TEST_MAPPINGS;
+constexpr const char* in_tiers = NEARFAR_TEST_TIERS;
 
 } // namespace
 
@@ -202,6 +203,22 @@ TEST_CASE("a forked child has its parent's blocks and its own") {
   CHECK(checked.at_stop[1][1].parent == checked.at_stop[1][0].number);
   CHECK(!checked.at_stop[1][1].has_ended);
   CHECK(checked.at_stop[2][1].has_ended);
+}
+
+TEST_CASE("blocks of libhmalloc are found by its hooks") {
+  Checked checked;
+  checked.run(in_tiers, "kinds");
+  checked.run(in_tiers, "forked");
+  CHECK(checked.stops == 3);
+}
+
+TEST_CASE("freed blocks of libhmalloc are taken out, also those of a heap that is destroyed") {
+  Checked checked;
+  checked.run(in_tiers, "freed");
+  const auto of_heap = checked.sum_of("live ");
+  CHECK(of_heap.allocated_bytes >= 100 * (100 << 10) + (3 << 20));
+  CHECK(of_heap.peak_live_bytes >= 100 * (100 << 10) + (3 << 20));
+  CHECK(of_heap.live_bytes == 0);
 }
 
 TEST_CASE("each mapping is found by its call site, as far as it is still mapped") {

@@ -198,14 +198,15 @@ void* enter(void* block, std::size_t bytes, CallSite call) {
   return enter_at(block, bytes, site);
 }
 
-[[gnu::noinline]] TakenBlock remove_written(std::uint64_t address) {
+[[gnu::noinline]] TakenBlock remove_written(std::uint64_t address, std::size_t usable_bytes) {
   Entry& entry = state.level0[address >> granule_bits];
   const Removed removed = untrack(address);
   if (removed.site != 0) {
     add_live(site_record(removed.site), -static_cast<std::int64_t>(weight_of(removed.bytes).bytes));
     if (removed.bytes >= large_bytes) cover(address, removed.bytes, state.freed);
   } else if (entry == 0 && state.freed != 0) { // the parent's
-    const std::size_t bytes = malloc_usable_size(reinterpret_cast<void*>(address));
+    const std::size_t bytes =
+        usable_bytes != 0 ? usable_bytes : malloc_usable_size(reinterpret_cast<void*>(address));
     if (bytes >= large_bytes) cover(address, bytes, state.freed);
   }
   const Entry before = entry;

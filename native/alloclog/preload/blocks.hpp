@@ -28,8 +28,9 @@ struct TakenBlock {
   std::size_t bytes = 0;    ///< of a tracked block; else 0
 };
 
-/// Takes a block out that may be tracked, or in a forked child be the parent's.
-TakenBlock remove_written(std::uint64_t address);
+/// Takes a block out that may be tracked, or in a forked child be the parent's. `usable_bytes` of the
+/// block: 0 if malloc_usable_size() is to be asked.
+TakenBlock remove_written(std::uint64_t address, std::size_t usable_bytes);
 
 /// Enters a block again that was taken out, as realloc() failed.
 void restore(std::uint64_t address, TakenBlock taken);
@@ -48,11 +49,11 @@ constexpr std::size_t filter_index(std::uint64_t address) {
   return __atomic_load_n(&state.tracked[filter_index(address)], __ATOMIC_RELAXED) != 0;
 }
 
-/// Takes a block out. The process must have a log.
-[[gnu::always_inline]] inline TakenBlock remove(const void* block) {
+/// Takes a block out. The process must have a log. `usable_bytes`: see remove_written().
+[[gnu::always_inline]] inline TakenBlock remove(const void* block, std::size_t usable_bytes = 0) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   if (!is_logged(address) || (!may_be_tracked(block) && state.freed == 0)) return {};
-  return remove_written(address);
+  return remove_written(address, usable_bytes);
 }
 
 } // namespace nearfar::alloclog

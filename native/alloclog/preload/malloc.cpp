@@ -75,3 +75,15 @@ struct LoggedMalloc {
 
 #define NEARFAR_MALLOC LoggedMalloc
 #include "base/malloc_entry_points.hpp"
+
+// libhmalloc calls these for blocks that the program allocates in tiers (hmalloc.h).
+
+extern "C" NEARFAR_ENTRY_POINT void hm_on_allocate(const void* block, std::size_t bytes,
+                                                   const void* caller, const void* frame) noexcept {
+  logged(const_cast<void*>(block), bytes, CallSite{caller, frame});
+}
+
+extern "C" NEARFAR_ENTRY_POINT void hm_on_free(const void* block,
+                                               std::size_t usable_bytes) noexcept {
+  if (has_log()) nearfar::alloclog::remove(block, usable_bytes);
+}
