@@ -3,7 +3,7 @@
 Run it on a quiet machine from the checkout, after ``make build`` (memkind's header is wanted:
 Debian package libmemkind-dev):
 
-    .venv/bin/python benchmarks/hmalloc.py [tier_of] [watch] [plan]
+    .venv/bin/python benchmarks/hmalloc.py [tier_of] [watch] [quarantine] [plan]
 
 Sides run in turns, in a random order within each of PAIRS rounds. The four malloc tests are
 ``nearfar bench malloc``; what its runs say of one allocator against the others is written as a
@@ -130,6 +130,29 @@ def watch() -> None:
         )
 
 
+def quarantine() -> None:
+    """A quarantine against a program that keeps as many freed blocks itself, and checks nothing."""
+    program = Path(tempfile.gettempdir()) / "nearfar-reference-delayed-free"
+    source = HERE / "reference" / "delayed_free.c"
+    subprocess.run(["gcc", "-O2", source, "-o", program], check=True)
+    library = {"LD_PRELOAD": str(NATIVE_DIR / "libhmalloc-preload.so")}
+
+    def side(kept: int, **variables: str) -> Side:
+        command = ["taskset", "-c", str(one_cpu()[0]), str(program), str(kept), str(WARM)]
+        environment = {**os.environ, **library, **variables}
+        return lambda: float(subprocess.check_output(command, text=True, env=environment))
+
+    print("\nA quarantine, ns a warm pair")
+    interleave(
+        {
+            "bare": side(0),
+            "two arrays of 512 blocks": side(512),
+            "quarantine of 1 MiB": side(0, NEARFAR_HMALLOC_HARDEN="quarantine=1MiB"),
+        },
+        "bare",
+    )
+
+
 def plan() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "benchmark.plan"
@@ -171,5 +194,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["table"]:
         table(*sys.argv[2:])
         sys.exit()
-    for name in sys.argv[1:] or ["tier_of", "watch", "plan"]:
-        {"tier_of": tier_of, "watch": watch, "plan": plan}[name]()
+    for name in sys.argv[1:] or ["tier_of", "watch", "quarantine", "plan"]:
+        sections = {"tier_of": tier_of, "watch": watch, "quarantine": quarantine, "plan": plan}
+        sections[name]()

@@ -9,13 +9,15 @@ import pytest
 
 from hmalloc_build import LIBRARIES, PRELOAD, SHARED
 
-#: Of the tools, and looked for only where a sanitizer is.
+#: Of the tools, and looked for only where a sanitizer or a heap profiler is.
 _OPTIONAL = {
     "_ITM_deregisterTMCloneTable",
     "_ITM_registerTMCloneTable",
     "__gmon_start__",
     "__tsan_init",
     "__cxa_finalize",
+    "hm_on_allocate",
+    "hm_on_free",
 }
 _OF_GLIBC = {
     "malloc",

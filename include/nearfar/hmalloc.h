@@ -281,9 +281,10 @@ HM_API size_t hm_trim(hm_tier tier) HM_NOTHROW;
 
 /** A heap profiler defines these two, in the program or in a preloaded library; `nearfar advise` does.
  *  They are called for the blocks of this header's functions, in the thread that allocates or frees:
- *  after a block of `bytes` was allocated, and before it is freed. A block that is resized or moved is
- *  freed and allocated. `caller` is the return address of the call, and the first word of `frame` the
- *  caller's frame pointer. They must not call functions of this header. */
+ *  after a block of `bytes` was allocated, and before it is freed, also by hm_heap_destroy(). A block
+ *  that is resized or moved is freed and allocated. `caller` is the return address of the call, and
+ *  the first word of `frame` the caller's frame pointer. They must not allocate, resize or free blocks
+ *  with this header's functions. */
 HM_API void hm_on_allocate(const void* block, size_t bytes, const void* caller,
                            const void* frame) HM_NOTHROW __attribute__((weak));
 HM_API void hm_on_free(const void* block, size_t usable_bytes) HM_NOTHROW __attribute__((weak));
