@@ -133,15 +133,33 @@ def test_the_origins_of_a_table_are_found_once() -> None:
     [
         (
             "std::vector<int, std::allocator<int> >::push_back(int&&)",
-            "std::vector::push_back(int&&)",
+            "std::vector::push_back",
         ),
         ("main", "main"),
-        ("operator<(a, b)", "operator<(a, b)"),
+        ("operator<(a, b)", "operator<"),
+        ("bool ns::operator<<(a, b) const", "ns::operator<<"),
+        ("std::pair<int, int>* (anonymous namespace)::f<int>(int (*)())", "anonymous::f"),
     ],
 )
 def test_a_site_is_named_without_template_arguments(function: str, named: str) -> None:
     site = SiteAdvice.model_construct(at="v.h:9", functions=[f"{function} v.h:9"])
     assert site_name(site) == f"{named}  v.h:9"
+
+
+def test_calls_within_the_library_are_one_name_behind_the_program_s_own() -> None:
+    functions = [
+        "std::__new_allocator<int>::allocate(unsigned long, void const*) new_allocator.h:137",
+        "std::_Node<long>* std::_Table<long>::_M_create_node<int>(int&&) hashtable_policy.h:19",
+        "std::unordered_map<long, long, std::less<long> >::operator[](long&&) unordered_map.h:984",
+        "count_words(char const*) words.cpp:6",
+        "std::thread::_M_run() std_thread.h:210",
+    ]
+    site = SiteAdvice.model_construct(at="new_allocator.h:137", functions=functions)
+    assert site_name(site) == (
+        "count_words  words.cpp:6 (unordered_map::operator[]: _M_create_node)"
+    )
+    within = SiteAdvice.model_construct(at="new_allocator.h:137", functions=functions[:1])
+    assert site_name(within) == "std::__new_allocator::allocate  new_allocator.h:137"
 
 
 def test_the_curve_falls_where_the_plan_has_its_memory() -> None:

@@ -273,17 +273,22 @@ def test_of_a_large_block_only_pages_that_were_touched_count(blocks: int, held_b
 class SamplerOfAProgram(FixedSampler):
     """Also its samples, and the instructions that they are at: loads of 8 bytes."""
 
-    def __init__(self, data: list[dict[str, Any]], seen: np.ndarray, offsets: list[int]) -> None:
+    def __init__(
+        self, data: list[dict[str, Any]], seen: np.ndarray, offsets: list[int], stores: int = 0
+    ) -> None:
         super().__init__(data, [])
-        self._seen, self._offsets = seen, offsets
+        self._seen, self._offsets, self._stores = seen, offsets, stores
 
     def samples(self) -> bytes:
         return self._seen.tobytes()
 
     def code(self) -> list[dict[str, Any]]:
-        plain = {"file": 1, "access": 0, "bytes": 8, "is_load": True, "is_store": False}
-        others = {"is_string": False, "follows_pointer": False, "is_readable": True}
-        return [{**plain, **others, "offset": offset} for offset in self._offsets]
+        plain = {"file": 1, "access": 0, "bytes": 8, "is_string": False}
+        others = {"follows_pointer": False, "is_readable": True}
+        return [
+            {**plain, **others, "offset": offset, "is_load": not is_store, "is_store": is_store}
+            for offset, is_store in ((at, at >= self._stores > 0) for at in self._offsets)
+        ]
 
 
 def test_a_stream_next_to_the_code_of_a_long_chase_passes_what_it_passes() -> None:
@@ -302,3 +307,21 @@ def test_a_stream_next_to_the_code_of_a_long_chase_passes_what_it_passes() -> No
     (stream,) = [each for each in found.stalls if each.streamed_bytes]
     assert stream.streamed_bytes == pytest.approx(8 * MIB, rel=0.1)
     assert found.loops_ns == {stream.loop: pytest.approx(20 * period, rel=0.1)}
+
+
+@pytest.mark.parametrize("stores", [0, 0x118], ids=["loads", "one store"])
+def test_bytes_that_places_of_a_loop_pass_together_count_once(stores: int) -> None:
+    """Four instructions walk through one array, each a line ahead of the one before."""
+    count, period = 2000, 100_000
+    data = [place("heap", (1, 5), begin=HEAP, bytes=256 * MIB)]
+    begin = HEAP + np.arange(count, dtype=np.uint64) * (256 * MIB // count)
+    seen = samples((CLOCK, begin + np.arange(count, dtype=np.uint64) % 4 * 64, 1))
+    seen["time_ns"] *= period
+    seen["code"] = np.arange(count) % 4
+    code = [0x100, 0x108, 0x110, 0x118]
+    sampler = cast("Sampler", SamplerOfAProgram(data, seen, code, stores))
+    found = read_samples(sampler, count * period / 1e9, period, PageFaults(0))
+    streamed = [each.streamed_bytes or 0.0 for each in found.stalls]
+    assert sum(streamed) == pytest.approx(256 * MIB, rel=0.01)
+    of_stores = [each.streamed_bytes for each in found.stalls if each.is_store]
+    assert of_stores == ([pytest.approx(256 * MIB, rel=0.01)] if stores else [])

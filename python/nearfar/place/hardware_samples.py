@@ -94,7 +94,7 @@ def _stalls_of(part: Samples, times_ns: NDArray[np.float64], site: int) -> Stall
         stall_ns=float(times_ns.sum()),
         others_ns=0.0,
         spans=spread_of(part["address"].copy(), times, threads).bytes,
-        streamed_bytes=0.0,
+        streamed_bytes=None,
         loop=0,
         follows_pointer=False,
         is_store=False,

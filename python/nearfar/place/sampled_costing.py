@@ -160,7 +160,7 @@ class SampledCoster:
         assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
         variance = 0.0
         for each in self._accesses(far, assumed):
-            if each.stalls.site in placement and not each.stalls.streamed_bytes:
+            if each.stalls.site in placement and each.stalls.streamed_bytes is None:
                 added = self._added_ns(each, far, assumed)
                 variance += added**2 / each.stalls.samples
         return _TWO_SIDED_95 * math.sqrt(variance) / (self.cpu_s * 1e9)
@@ -175,7 +175,7 @@ class SampledCoster:
         sites = [_Sum() for _ in self.data.sites]
         for each in accesses:
             added = 0.0
-            if each.stalls.site in placement and not each.stalls.streamed_bytes:
+            if each.stalls.site in placement and each.stalls.streamed_bytes is None:
                 added = self._added_ns(each, far, assumed)
             sites[each.stalls.site].take(each, added)
         for site, added in self._streams_ns(accesses, far, placement):
@@ -260,7 +260,7 @@ class SampledCoster:
 
     def _rates(self, stalls: Stalls, waits: Floats) -> Floats:
         """Accesses of each sample; a stream has as many as lines, waited for or not."""
-        if not stalls.streamed_bytes:
+        if stalls.streamed_bytes is None:
             return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
         return waits * 0 + stalls.streamed_bytes / LINE_BYTES / len(waits)
 
@@ -297,7 +297,7 @@ def _tlb_misses(spans: list[Floats], rates: list[Floats], memory: Memory) -> lis
 def _lines(stalls: Stalls, from_memory: Floats) -> float:
     """Lines that a stream reads from memory."""
     missing = float(from_memory.mean()) if len(from_memory) else 0.0
-    return stalls.streamed_bytes / LINE_BYTES * missing
+    return (stalls.streamed_bytes or 0.0) / LINE_BYTES * missing
 
 
 def _stream_ns(each: _Accesses, memory: Memory) -> float:
@@ -316,9 +316,11 @@ class _Sum:
     def take(self, each: _Accesses, added_ns: float) -> None:
         """Add accesses."""
         reads = float((each.waits * each.from_memory).sum())
-        self.reads += 0.0 if each.lines else reads
+        is_stream = each.stalls.streamed_bytes is not None
+        self.reads += 0.0 if is_stream else reads
         self.lines += each.lines
-        self.writes += (each.lines or reads) if each.stalls.is_store else 0.0
+        if each.stalls.is_store:
+            self.writes += each.lines if is_stream else reads
         self.dependent += reads if each.stalls.follows_pointer else 0.0
         self.walks += float((each.waits * each.walks_near).sum())
         self.near_ns += each.stalls.stall_ns

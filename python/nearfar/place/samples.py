@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nearfar.model.reuse import spread_of
-from nearfar.model.streams import stream_of, time_of
+from nearfar.model.streams import Stream, stream_of, time_of
 from nearfar.place.held_data import Resident, held_data
 from nearfar.place.program_data import ProgramData
 from nearfar.place.sample_records import CLOCK, ordered_samples
@@ -32,9 +32,9 @@ class Stalls:
 
     ``stall_ns``: time of its samples, less that of instructions that do not wait. ``others_ns``:
     time of instructions around it that do not wait. ``spans``: bytes that each sample stands for.
-    ``streamed_bytes``: that a stream passes, else 0; ``loop``: the code around it, which may stream
-    through several sites; ``from_memory``: known to have missed all caches, otherwise that is
-    estimated.
+    ``streamed_bytes``: that a stream passes, 0 if another place in its loop passes the same ones,
+    None if it is not a stream; ``loop``: the code around it, which may stream through several
+    sites; ``from_memory``: known to have missed all caches, otherwise that is estimated.
     """
 
     site: int
@@ -42,7 +42,7 @@ class Stalls:
     stall_ns: float
     others_ns: float
     spans: Floats
-    streamed_bytes: float
+    streamed_bytes: float | None
     loop: int
     follows_pointer: bool
     is_store: bool
@@ -123,15 +123,46 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     accesses, groups = run.clock[has_data][order], groups[has_data][order]
     ends = np.flatnonzero(np.diff(groups)) + 1
     sites = groups[np.append(0, ends)] & 0xFFFFFFFF
-    made, streams = [], defaultdict(list)
-    for part, site in zip(np.split(accesses, ends), sites, strict=True):
-        stream = stream_of(*_course(part), run.period_ns)
-        made.append(_stalls_of(run, part, int(site), around, stream.bytes))
+    parts = np.split(accesses, ends)
+    streams = [stream_of(*_course(part), run.period_ns) for part in parts]
+    made = [
+        _stalls_of(run, part, int(site), around, stream)
+        for part, site, stream in zip(parts, sites, streams, strict=True)
+    ]
+    loops: defaultdict[int, list[int]] = defaultdict(list)
+    for number, stream in enumerate(streams):
         if stream.bytes:
-            streams[made[-1].loop].append(stream)
+            loops[made[number].loop].append(number)
+    for numbers in loops.values():
+        for site in {made[n].site for n in numbers}:
+            _count_once(made, [(n, parts[n]) for n in numbers if made[n].site == site], run)
     _, times, threads = _course(run.clock)
-    loops_ns = {loop: time_of(each, times, threads) * run.each_ns for loop, each in streams.items()}
+    loops_ns = {
+        loop: time_of([streams[n] for n in numbers], times, threads) * run.each_ns
+        for loop, numbers in loops.items()
+    }
     return made, loops_ns
+
+
+def _count_once(made: list[Stalls], places: list[tuple[int, Samples]], run: _Run) -> None:
+    """Bytes that several places in a loop pass together, such as the loads of an unrolled loop: all
+    of their samples are one stream, too. Of a line that is loaded and stored, the store counts: it
+    is read for the store and written."""
+    import numpy as np
+
+    together = np.concatenate([part for _, part in places])
+    together = together[np.lexsort((together["time_ns"], together["thread"]))]
+    left = stream_of(*_course(together), run.period_ns).bytes
+    if not left:
+        return
+    for of_stores in (True, False):
+        numbers = [number for number, _ in places if made[number].is_store == of_stores]
+        own = sum(made[number].streamed_bytes or 0.0 for number in numbers)
+        part = min(left / own, 1.0) if own else 0.0
+        for number in numbers:
+            streamed = part * (made[number].streamed_bytes or 0.0)
+            made[number] = replace(made[number], streamed_bytes=streamed)
+        left -= part * own
 
 
 def _course(samples: Samples) -> tuple[NDArray[np.uint64], Floats, NDArray[np.int64]]:
@@ -143,7 +174,7 @@ def _course(samples: Samples) -> tuple[NDArray[np.uint64], Floats, NDArray[np.in
 
 
 def _stalls_of(
-    run: _Run, part: Samples, site: int, around: _Surroundings, streamed_bytes: float
+    run: _Run, part: Samples, site: int, around: _Surroundings, stream: Stream
 ) -> Stalls:
     code = int(part["code"][0])
     place = run.code[code]
@@ -154,7 +185,7 @@ def _stalls_of(
         stall_ns=len(part) * share * run.each_ns,
         others_ns=around.others(code) * len(part) / around.counts[code] * run.each_ns,
         spans=spread_of(*_course(part)).bytes,
-        streamed_bytes=streamed_bytes,
+        streamed_bytes=stream.bytes or None,
         loop=around.loop_of(code),
         follows_pointer=place["follows_pointer"],
         is_store=place["is_store"] and not place["is_load"],

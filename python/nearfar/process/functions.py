@@ -7,6 +7,7 @@ exported functions there are others, which have no name.
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -20,6 +21,10 @@ _SECTION, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
 _SYMTAB, _DYNSYM = 2, 11
 _FUNC, _IFUNC = 2, 10
 _HEADER_BYTES = 64
+
+#: An operator's name, and a list of parameters.
+_OPERATOR = re.compile(r"\boperator(\(\)|\[\]|[^\w\s(]+| \w+)")
+_PARAMETERS = re.compile(r"\([^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,22 @@ def without_template_arguments(function: str) -> str:
         plain += letter if not depth else ""
         depth -= letter == ">"
     return plain or function
+
+
+def plain_name(function: str) -> str:
+    """A C++ name without template arguments, parameters and type of the result."""
+    called = _OPERATOR.search(function)
+    head = function[: called.start()] if called else function
+    head = without_template_arguments(head).replace("(anonymous namespace)", "anonymous")
+    while (shorter := _PARAMETERS.sub("", head)) != head:
+        head = shorter
+    name = head.removesuffix(" const").rpartition(" ")[2].lstrip("*&")
+    return name + (called[0] if called else "") or function
+
+
+def is_library(function: str) -> bool:
+    """Whether a function is of the C++ standard library."""
+    return plain_name(function).startswith(("std::", "__gnu_cxx::"))
 
 
 def _symbols(data: bytes) -> dict[int, tuple[str, int]]:

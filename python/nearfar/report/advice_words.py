@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from nearfar.process.functions import without_template_arguments
+from nearfar.process.functions import is_library, plain_name
 from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
@@ -225,11 +226,25 @@ def site_size(site: SiteAdvice) -> str:
 
 
 def site_name(site: SiteAdvice) -> str:
-    """``make_node  g.c:6``: functions, as far as the label has their lines, and the label."""
+    """``make_node  g.c:6``: functions, as far as the label has their lines, and the label. Of calls
+    within the C++ library, ``main  g.cpp:6 (map::operator[]: _M_create_node)``."""
+    calls = [call.rpartition(" ")[::2] for call in site.functions]
+    inside = [plain_name(name) for name, _ in takewhile(lambda call: is_library(call[0]), calls)]
+    if inside and len(inside) < len(calls):
+        name, line = calls[len(inside)]
+        return f"{plain_name(name)}  {line} ({_library_call(inside)})"
     depth = site.at.count(">") + 1
-    names = [without_template_arguments(call.rpartition(" ")[0]) for call in site.functions[:depth]]
+    names = [plain_name(name) for name, _ in calls[:depth]]
     at = _object_once(site.at)
     return f"{'>'.join(reversed(names))}  {at}" if names and all(names) else at
+
+
+def _library_call(inside: list[str]) -> str:
+    """The function of the C++ library that the program calls, and the one that allocates."""
+    called = inside[-1].removeprefix("std::")
+    last_parts = [name.rpartition("::")[2] for name in inside[:-1]]
+    allocates = next((name for name in last_parts if name != "allocate"), "")
+    return f"{called}: {allocates}" if allocates else called
 
 
 def _object_once(at: str) -> str:
