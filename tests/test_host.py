@@ -374,6 +374,7 @@ def test_a_study_keeps_no_provisional_host_over_a_complete_one(
     monkeypatch.setattr("nearfar.measure.host.HostMeter", Meter)
     studied = StudiedHost(session, ["dram"], 100.0)
     studied.epoch()
+    assert read_host(data).measured == fixed_host(provisional=True).measured, "for other sections"
     studied.epoch()  # too early: they are spread over the study
     studied.keep()
     assert read_host(data).measured == fixed_host(provisional=True).measured

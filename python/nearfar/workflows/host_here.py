@@ -189,6 +189,8 @@ class StudiedHost:
             if self._meter is None:
                 self._meter = HostMeter(self._session, cpu_here(), self._tiers)
             self._meter.epoch()
+            if stored_host.read(self._session.machine_id).host is None:
+                _keep(self._session, self._meter.host())  # later sections predict with it
         except (NearfarError, NativeError) as failure:
             error = failure if isinstance(failure, NearfarError) else from_native(failure)
             self._session.progress.note(f"this host was not measured: {error.what}")
