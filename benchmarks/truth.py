@@ -126,6 +126,8 @@ def answer_of(*arguments: str) -> dict[str, float]:
 
 
 def trace(file: Path, command: list[str], last_cache: int) -> None:
+    """Into this file, which may hold an earlier trace."""
+    file.unlink(missing_ok=True)
     llc = f"{last_cache}/16" if last_cache else "none"
     subprocess.run(
         [NEARFAR, "trace", "-q", "-o", str(file), "--llc", llc, "--", *command],
