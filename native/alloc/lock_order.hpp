@@ -8,7 +8,8 @@
 //   mappings       PlacedMappings::lock             mappings of the program are placed or forgotten
 //   purge          Decay::purge_lock                memory is returned to the system
 //   arenas         Arenas::lock                     an arena is created, purged or destroyed
-//   caches         ThreadCaches::lock               the list of threads' caches is read or changed
+//   caches         ThreadCaches::lock               the list of threads' caches is read or changed,
+//                                                   and caches of ended threads are emptied
 //   slabs          SlabClass::lock                  slabs of a class change; one class at a time
 //   runs           RunAllocator::lock               runs of a tier change; one tier at a time
 //   metadata       metadata_lock()                  metadata is allocated or freed
