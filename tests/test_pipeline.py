@@ -63,6 +63,22 @@ def test_findings_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> N
         pipeline.measure(session, plan, Effort(1, 1), 1 << 20)
 
 
+def test_time_asleep_until_the_other_side_is_done_does_not_disturb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Waiting(PipelineBench):
+        def run(self, iterations: int) -> Any:
+            run = super().run(iterations)
+            account = {"wall_ns": 100, "cpu_ns": 40, "minor_faults": 0}
+            run["members"] = [{**run["members"][0], **account}, {**run["members"][1], **account}]
+            return {**run, "generate_idle_ns": 60, "transfer_idle_ns": 30}
+
+    monkeypatch.setattr(pipeline, "PipelineBench", Waiting)
+    plan = pipeline.PipelinePlan(5_000, 4, "dram", "shm:", Teams(1, 1, (CPU,)), 1)
+    accounts = plan.epoch(1).usages
+    assert [(each["cpu_ns"], each["wall_ns"]) for each in accounts] == [(40, 40), (40, 70)]
+
+
 def run_small(run_nearfar: RunNearfar, *arguments: str) -> Any:
     done = run_nearfar(
         "bench",

@@ -17,7 +17,7 @@ from nearfar.records.together import PipelineLap, PipelineResult
 from nearfar.stats import median
 
 if TYPE_CHECKING:
-    from nearfar._native import PipelineRun
+    from nearfar._native import Member, PipelineRun
 
 #: As in the thesis.
 ELEMENTS, ITERATIONS = 16_000_000, 5_000
@@ -111,11 +111,23 @@ class PipelinePlan:
             "total": run["total_ns"],
         }
         for stage in self.grid:
-            samples.add(stage, times[stage] * 1e-9, run["members"] if stage == "total" else [])
+            members = _awake(run, self.teams) if stage == "total" else []
+            samples.add(stage, times[stage] * 1e-9, members)
         return samples
 
     def smaller(self) -> None:
         """None: there is only one point."""
+
+
+def _awake(run: PipelineRun, teams: Teams) -> list[Member]:
+    """Accounts of the threads, without the time in which a side's first thread sleeps until the
+    other side is done: that is a result, not a disturbance."""
+    members = [member.copy() for member in run["members"]]
+    members[0]["wall_ns"] = max(members[0]["wall_ns"] - run["generate_idle_ns"], 1)
+    if teams.far_threads:
+        first = members[teams.near_threads]
+        first["wall_ns"] = max(first["wall_ns"] - run["transfer_idle_ns"], 1)
+    return members
 
 
 def measure(
