@@ -69,7 +69,7 @@ def test_time_asleep_until_the_other_side_is_done_does_not_disturb(
     class Waiting(PipelineBench):
         def run(self, iterations: int) -> Any:
             run = super().run(iterations)
-            account = {"wall_ns": 100, "cpu_ns": 40, "minor_faults": 0}
+            account: Any = {"wall_ns": 100, "cpu_ns": 40, "minor_faults": 0}
             run["members"] = [{**run["members"][0], **account}, {**run["members"][1], **account}]
             return {**run, "generate_idle_ns": 60, "transfer_idle_ns": 30}
 
