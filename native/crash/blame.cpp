@@ -138,6 +138,9 @@ bool same_place(const Site& a, const Site& b) {
 
 bool is_place(const Site& site) { return site.line() != 0 || site.is_code(); }
 
+/// After so many violations, another one by the same store and kind hardly says more.
+constexpr std::uint64_t well_known = 3;
+
 std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
   return std::uint64_t{line} * line_bytes + piece.offset;
 }
@@ -148,9 +151,11 @@ bool Explorer::fails(const Point& point, const std::vector<std::size_t>& version
   return run(point, versions).failure != Failure::none;
 }
 
-void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,
+/// Returns whether this is a finding that is known well.
+bool Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,
                      std::vector<std::size_t> versions) {
   ++result_.violations;
+  ++in_a_row_;
   Finding finding;
   finding.failure = verdict.failure;
   finding.what = verdict.what;
@@ -167,16 +172,19 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
         known.failure == finding.failure) {
       ++known.violations;
       // An image that shows what the store had to come before explains more.
-      if (is_place(known.before) || !is_place(finding.before)) return;
+      const bool well = known.violations > well_known;
+      if (is_place(known.before) || !is_place(finding.before)) return well;
       finding.violations = known.violations;
       finding.found_at = known.found_at;
       keep_image(versions, finding);
       known = std::move(finding);
-      return;
+      return well;
     }
-  if (result_.findings.size() >= options_.findings) return;
+  if (result_.findings.size() >= options_.findings) return false;
   keep_image(versions, finding);
   result_.findings.push_back(std::move(finding));
+  in_a_row_ = 1;
+  return false;
 }
 
 void Explorer::keep_image(const std::vector<std::size_t>& versions, Finding& finding) const {

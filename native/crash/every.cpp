@@ -8,6 +8,7 @@
 //         4, 5            the same for library stores
 //         6 recoveries    crashes during recovery (up to 1/2 of the budget)
 //         7 and later     a share of all images, four times larger in each pass
+// Known   Where images of a series fail by what is known well, passes before 7 leave the rest of it.
 // Old     Lines not stored to since the previous failure point are varied together, not one by one:
 //         a library that never flushes them would cost hundreds of images per point.
 #include <algorithm>
@@ -47,8 +48,7 @@ void Explorer::explore_unknown_reads(const Persistency& model, const Point& poin
   result_.points += pass_ == overdue;
   const bool both = pass_ == recoveries || point.level > 0;
   if (pass_ == overdue) explore_overdue(model, point);
-  if (pass_ == own_few) explore_single_lines(model, point, true);
-  if (pass_ == own_few) note_tried_stores(point);
+  if (pass_ == own_few && explore_single_lines(model, point, true)) note_tried_stores(point);
   if (pass_ == own_prefixes) explore_prefixes(model, point, true);
   if (pass_ == prefixes || both) explore_prefixes(model, point, false);
   if (pass_ == few || both) explore_single_lines(model, point, false);
@@ -88,9 +88,28 @@ void Explorer::explore_overdue(const Persistency& model, const Point& point) {
   if (!late.empty()) explore_image(model, point, missing);
 }
 
+/// The image in which, of what was stored since the previous failure point, exactly the stores before
+/// event `end` are durable.
+std::vector<std::size_t> Explorer::versions_until(const Persistency& model, const Point& point,
+                                                  std::size_t end) const {
+  std::vector<std::size_t> versions(undecided_.size());
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const auto& pieces = model.pending()[slot].pieces;
+    const auto count = static_cast<std::size_t>(
+        std::count_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+          return !is_new(piece, point.since, point.level > 0) || piece.event < end;
+        }));
+    const Line content = model.version(model.pending()[slot], count);
+    const auto& known = undecided_[slot].versions;
+    versions[slot] =
+        static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
+  }
+  return versions;
+}
+
 /// Images in which exactly the stores up to each point since the previous failure point are
-/// durable.
-void Explorer::explore_prefixes(const Persistency& model, const Point& point, bool own) {
+/// durable. Returns whether it tried all.
+bool Explorer::explore_prefixes(const Persistency& model, const Point& point, bool own) {
   const bool recovery = point.level > 0;
   std::vector<std::size_t> ends{point.since}; // events before one of these have happened
   for (const PendingLine& pending : model.pending())
@@ -99,26 +118,17 @@ void Explorer::explore_prefixes(const Persistency& model, const Point& point, bo
         ends.push_back(piece.event + 1);
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-  std::vector<std::size_t> versions(undecided_.size());
+  Patience patience;
   for (const std::size_t end : ends) {
-    if (exhausted()) return; // before the versions of all pending lines are looked up
-    for (std::size_t slot = 0; slot < versions.size(); ++slot) {
-      const auto& pieces = model.pending()[slot].pieces;
-      const auto count = static_cast<std::size_t>(
-          std::count_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-            return !is_new(piece, point.since, recovery) || piece.event < end;
-          }));
-      const Line content = model.version(model.pending()[slot], count);
-      const auto& known = undecided_[slot].versions;
-      versions[slot] =
-          static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
-    }
-    explore_image(model, point, versions);
+    if (exhausted() || patience.is_over()) return false;
+    patience.left -= explore_image(model, point, versions_until(model, point, end));
   }
+  return true;
 }
 
 /// For each line stored to since the previous point: all durable but it, and it alone durable.
-void Explorer::explore_single_lines(const Persistency& model, const Point& point, bool own) {
+/// Returns whether it tried all.
+bool Explorer::explore_single_lines(const Persistency& model, const Point& point, bool own) {
   const std::size_t slots = undecided_.size();
   const std::vector<std::size_t> oldest(slots, 0);
   std::vector<std::size_t> newest(slots);
@@ -133,17 +143,26 @@ void Explorer::explore_single_lines(const Persistency& model, const Point& point
         std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return is_own(p); }))
       fresh.push_back(slot);
   }
+  Patience of_missing, of_alone;
+  bool all = true;
   for (const std::size_t slot : fresh) {
-    if (exhausted()) return;
-    for (const std::vector<std::size_t>* others : {&std::as_const(newest), &oldest})
-      for (std::size_t version = 0; version < undecided_[slot].versions.size(); ++version) {
-        std::vector<std::size_t> versions = *others;
-        versions[slot] = version;
-        explore_image(model, point, versions);
-      }
+    all = explore_line(model, point, slot, newest, of_missing) && all;
+    all = explore_line(model, point, slot, oldest, of_alone) && all;
   }
   explore_image(model, point, oldest);
   explore_image(model, point, old_missing);
+  return all;
+}
+
+/// Each version of a line, with these of the others. Returns whether it tried all.
+bool Explorer::explore_line(const Persistency& model, const Point& point, std::size_t slot,
+                            const std::vector<std::size_t>& others, Patience& patience) {
+  std::vector<std::size_t> versions = others;
+  for (versions[slot] = 0; versions[slot] < undecided_[slot].versions.size(); ++versions[slot]) {
+    if (exhausted() || patience.is_over()) return false;
+    patience.left -= explore_image(model, point, versions);
+  }
+  return true;
 }
 
 /// A fraction of all images; all of them without a budget. The newest lines vary first.
@@ -167,9 +186,11 @@ void Explorer::explore_share(const Persistency& model, const Point& point) {
   (point.level == 0 ? result_.states_left : nested_left_) += all - looked_at;
 }
 
-void Explorer::explore_image(const Persistency& model, const Point& point,
+/// Returns whether the image failed by what is known well.
+bool Explorer::explore_image(const Persistency& model, const Point& point,
                              const std::vector<std::size_t>& versions) {
-  if (exhausted()) return;
+  if (exhausted()) return false;
+  bool repeats = false;
   std::uint64_t hash = durable_hash_;
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
@@ -187,7 +208,7 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
       verdict = confirm();
     }
     if (verdict.failure != Failure::none)
-      found(model, point, verdict, versions);
+      repeats = found(model, point, verdict, versions);
     else if (changed_ && point.level == 0 && options_.crash_recovery)
       uncrashed_.emplace(image, 1);
     report_progress();
@@ -195,9 +216,10 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
   const bool spared = pass_ < recoveries || (pass_ == recoveries && options_.budget != 0 &&
                                              result_.states * 2 >= options_.budget);
   const auto uncrashed = uncrashed_.find(image);
-  if (spared || uncrashed == uncrashed_.end()) return;
+  if (spared || uncrashed == uncrashed_.end()) return repeats;
   uncrashed->second = explore_recovery(model, point, versions);
   if (uncrashed->second == 0) uncrashed_.erase(uncrashed);
+  return repeats;
 }
 
 /// Takes these versions for the decisions of a run.

@@ -58,9 +58,8 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   uncrashed_.clear();
   overdue_.clear();
   tried_.assign(trace_.log.events.size(), false);
-  places_.clear();
   all_ = covered_ = 0;
-  states_before_ = 0;
+  states_before_ = in_a_row_ = 0;
   if (trace_.ending != Failure::none) {
     Finding finding;
     finding.failure = trace_.ending;
@@ -69,12 +68,11 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
     finding.acknowledged = trace_.models.size() - 2;
     finding.in_flight = true;
     result_.findings.push_back(std::move(finding)); // without an image: no crash was needed
-    result_.violations = 1;
+    result_.violations = in_a_row_ = 1;
   }
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
   pass_ = 0;
-  explore_suspects();
-  explore_new_places();
+  explore_first();
   do {
     result_.states_left = 0;
     prepare();
@@ -82,7 +80,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
     explore_points(model, {}, nullptr);
   } while (options_.read_all && another_pass());
   guard_.reset();
-  result_.cut_off = result_.violations >= options_.violations;
+  result_.cut_off = in_a_row_ >= options_.violations;
   if (result_.states_left == 0 && !exhausted()) tried_.assign(tried_.size(), true);
   count_stores();
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
@@ -113,7 +111,7 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     list_versions(model, undecided_);
     if (stage_of_ == Stage::suspects)
       explore_suspects_at(model, point);
-    else if (stage_of_ == Stage::new_places)
+    else if (stage_of_ != Stage::all)
       explore_new_places_at(model, point);
     else if (options_.read_all)
       explore_unknown_reads(model, point);

@@ -35,7 +35,8 @@ struct Options {
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  std::uint64_t violations = 200;         ///< after so many it ends; each is traced to a line
+  /// After so many in a row that add no finding it ends; each is traced to a line.
+  std::uint64_t violations = 200;
   std::uint64_t progress_interval = 4096; ///< states between two calls of the progress
   /// The reads of the checker are unknown (another program): every pending line matters.
   bool read_all = false;
@@ -84,6 +85,12 @@ private:
       return acknowledged * 8 + in_flight * 4u + finished * 2u + (level > 0 ? 1u : 0u);
     }
   };
+  /// Of a series of similar images: once two have failed by what is known well, the others are
+  /// left to the last passes, so that one cause does not take the budget.
+  struct Patience {
+    int left = 2;
+    bool is_over() const { return left <= 0; }
+  };
   struct Verdict {
     Failure failure = Failure::none;
     std::string what;
@@ -96,20 +103,26 @@ private:
   void count_stores();
   void note_tried_stores(const Point& point);
   /// Few images that are likely to fail, before all others (first.cpp).
-  void explore_suspects();
-  void explore_new_places();
+  void explore_first();
+  void explore_batch(std::vector<Suspect> batch);
+  void explore_new_places(bool briefly);
   void explore_suspects_at(const Persistency& model, const Point& point);
   void explore_new_places_at(const Persistency& model, const Point& point);
+  std::vector<std::size_t> new_places(const Point& point);
   void explore_known_reads(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
   bool another_pass();
   void explore_unknown_reads(const Persistency& model, const Point& point);
   bool is_own(const Piece& piece) const;
   void explore_overdue(const Persistency& model, const Point& point);
-  void explore_prefixes(const Persistency& model, const Point& point, bool own);
-  void explore_single_lines(const Persistency& model, const Point& point, bool own);
+  std::vector<std::size_t> versions_until(const Persistency& model, const Point& point,
+                                          std::size_t end) const;
+  bool explore_prefixes(const Persistency& model, const Point& point, bool own);
+  bool explore_single_lines(const Persistency& model, const Point& point, bool own);
+  bool explore_line(const Persistency& model, const Point& point, std::size_t slot,
+                    const std::vector<std::size_t>& others, Patience& patience);
   void explore_share(const Persistency& model, const Point& point);
-  void explore_image(const Persistency& model, const Point& point,
+  bool explore_image(const Persistency& model, const Point& point,
                      const std::vector<std::size_t>& versions);
   void path_of(const std::vector<std::size_t>& versions);
   double explore_recovery(const Persistency& model, const Point& point,
@@ -128,9 +141,9 @@ private:
   double count_all() const;
   bool exhausted() const {
     return os::stop_wanted() || (options_.budget != 0 && result_.states >= options_.budget) ||
-           result_.violations >= options_.violations;
+           in_a_row_ >= options_.violations;
   }
-  void found(const Persistency& model, const Point& point, const Verdict& verdict,
+  bool found(const Persistency& model, const Point& point, const Verdict& verdict,
              std::vector<std::size_t> versions);
   void keep_image(const std::vector<std::size_t>& versions, Finding& finding) const;
   /// Blame (blame.cpp).
@@ -175,13 +188,14 @@ private:
   std::unordered_map<std::uint64_t, double> uncrashed_;
   double nested_left_ = 0;
   std::unordered_map<std::uint32_t, unsigned> overdue_; ///< points at which a line was not flushed
-  enum class Stage : std::uint8_t { suspects, new_places, all };
+  enum class Stage : std::uint8_t { suspects, brief_places, new_places, all };
   Stage stage_of_ = Stage::all;
   std::vector<Suspect> suspects_; ///< of this walk through the log
   std::size_t next_suspect_ = 0;
   std::vector<bool> tried_;                  ///< for each event
-  std::unordered_set<std::uint64_t> places_; ///< of stores that have been tried, as hashes
+  std::unordered_set<std::uint64_t> places_; ///< of stores that this stage has tried, as hashes
   std::uint64_t states_before_ = 0;          ///< this pass
+  std::uint64_t in_a_row_ = 0;               ///< violations since the last new finding, with it
   Exploration result_;
   std::function<void(const Progress&)> progress_;
   storelog::Recorder recovery_;

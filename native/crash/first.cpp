@@ -1,5 +1,6 @@
 // Images that are likely to fail, before all others: those without a suspicious store, and those
-// around the first store of each line of source. A small budget goes there.
+// around the first store of each line of source. A small budget goes there: first one image for each
+// line, then more.
 #include <algorithm>
 
 #include "crash/explorer.hpp"
@@ -8,23 +9,37 @@
 
 namespace nearfar::crash {
 
-void Explorer::explore_suspects() {
+namespace {
+
+constexpr std::size_t first_batches = 2; ///< of suspects, with one image for each line
+
+} // namespace
+
+void Explorer::explore_first() {
   if (options_.loss == CacheLoss::none) return; // nothing is flushed, and order is kept
-  stage_of_ = Stage::suspects;
-  for (std::vector<Suspect>& batch : list_suspects(trace_.log)) {
-    if (batch.empty() || exhausted()) continue;
-    suspects_ = std::move(batch);
-    next_suspect_ = 0;
-    prepare();
-    Persistency model(trace_.log, options_.loss, durable_);
-    explore_points(model, {}, nullptr);
+  std::vector<std::vector<Suspect>> batches = list_suspects(trace_.log);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (i == first_batches) explore_new_places(true);
+    explore_batch(std::move(batches[i]));
   }
+  explore_new_places(false);
+}
+
+void Explorer::explore_batch(std::vector<Suspect> batch) {
+  if (batch.empty() || exhausted()) return;
+  stage_of_ = Stage::suspects;
+  suspects_ = std::move(batch);
+  next_suspect_ = 0;
+  prepare();
+  Persistency model(trace_.log, options_.loss, durable_);
+  explore_points(model, {}, nullptr);
   stage_of_ = Stage::all;
 }
 
-void Explorer::explore_new_places() {
-  if (options_.loss == CacheLoss::none || exhausted()) return;
-  stage_of_ = Stage::new_places;
+void Explorer::explore_new_places(bool briefly) {
+  if (exhausted()) return;
+  stage_of_ = briefly ? Stage::brief_places : Stage::new_places;
+  places_.clear();
   prepare();
   Persistency model(trace_.log, options_.loss, durable_);
   explore_points(model, {}, nullptr);
@@ -62,16 +77,25 @@ void Explorer::explore_suspects_at(const Persistency& model, const Point& point)
 
 void Explorer::explore_new_places_at(const Persistency& model, const Point& point) {
   if (exhausted()) return;
-  bool any = false;
+  const std::vector<std::size_t> stores = new_places(point);
+  if (stage_of_ == Stage::brief_places) {
+    for (const std::size_t store : stores)
+      explore_image(model, point, versions_until(model, point, store + 1));
+  } else if (!stores.empty()) {
+    const bool lines = explore_single_lines(model, point, true);
+    if (explore_prefixes(model, point, true) && lines) note_tried_stores(point);
+  }
+}
+
+/// Stores since the point before that are the first of their place, as events.
+std::vector<std::size_t> Explorer::new_places(const Point& point) {
+  std::vector<std::size_t> found;
   for (std::size_t i = point.since; i < point.event; ++i) {
     const storelog::Event& event = trace_.log.events[i];
     if (stores(event) && !of_library(event.site) && places_.insert(hash_place(event.site)).second)
-      any = true;
+      found.push_back(i);
   }
-  if (!any) return;
-  explore_single_lines(model, point, true);
-  explore_prefixes(model, point, true);
-  note_tried_stores(point);
+  return found;
 }
 
 } // namespace nearfar::crash

@@ -16,9 +16,10 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// Of a line at its offset. The sum over lines identifies an image independently of their order.
+/// Of a line at its offset. The sum over lines identifies an image independently of their order. The
+/// number of the line is mixed first: a small word could make one line of its neighbor otherwise.
 inline std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
-  std::uint64_t hash = line + 1;
+  std::uint64_t hash = mix(0, line + 1);
   for (std::size_t at = 0; at < storelog::line_bytes; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, content + at, 8);

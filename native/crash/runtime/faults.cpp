@@ -32,7 +32,11 @@ constexpr Signals bit(int signal) { return Signals{1} << (signal - 1); }
 constexpr Signals ours = bit(SIGSEGV) | bit(SIGTRAP);
 
 /// The instruction that is being stepped over.
-thread_local void* open_page[max_pages];
+struct OpenPage {
+  void* start;
+  const std::byte* fault; ///< where the instruction stores
+};
+thread_local OpenPage open_page[max_pages];
 thread_local int open_pages = 0;
 thread_local const void* stepped = nullptr;
 thread_local Signals blocked_before = 0;
@@ -86,7 +90,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     blocked_before = blocked(machine);
     block(machine, ~ours);
   }
-  open_page[open_pages++] = page;
+  open_page[open_pages++] = {page, static_cast<const std::byte*>(info->si_addr)};
   stepped = reinterpret_cast<const void*>(machine->uc_mcontext.gregs[REG_RIP]);
   machine->uc_mcontext.gregs[REG_EFL] |= trap_flag;
 }
@@ -100,8 +104,9 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   const EventKind kind = is_non_temporal(stepped) ? EventKind::nt_store : EventKind::store;
   for (int i = 0; i < open_pages; ++i) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
-    report_changes(kind, open_page[i], static_cast<const char*>(stepped) + 1);
-    syscall(SYS_mprotect, open_page[i], page_bytes, PROT_READ);
+    report_changes(kind, {open_page[i].fault, stored_bytes(stepped)},
+                   static_cast<const char*>(stepped) + 1);
+    syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }
   open_pages = 0;
   block(machine, blocked_before);

@@ -232,4 +232,16 @@ bool is_non_temporal(const void* code) {
   }
 }
 
+std::size_t stored_bytes(const void* code) {
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code, longest, &instruction, operands)))
+    return 1;
+  for (int i = 0; i < instruction.operand_count; ++i)
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+        (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
+      return operands[i].size / 8u;
+  return 1;
+}
+
 } // namespace nearfar::crash::runtime

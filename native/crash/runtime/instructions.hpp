@@ -11,6 +11,7 @@
 // Thread safety  search_modules() under a lock of its own; the others in any thread and handler.
 #pragma once
 
+#include <cstddef>
 #include <ucontext.h>
 
 namespace nearfar::crash::runtime {
@@ -22,5 +23,7 @@ void search_modules(bool watch);
 bool on_breakpoint(ucontext_t* machine);
 /// Whether the instruction there is a non-temporal store.
 bool is_non_temporal(const void* code);
+/// How many bytes the instruction there stores; 1 if that is not known.
+std::size_t stored_bytes(const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -93,9 +93,11 @@ void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t b
                   who == outside ? std::uint8_t{0} : host);
 }
 
-/// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
-void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
+/// What changed in [offset, offset + bytes) of the pool since the shadow was last right. Returns
+/// whether anything did.
+bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
              std::uint16_t who, const void* code, std::optional<SiteNumber> caller = {}) {
+  bool changed = false;
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
     if (now[at] == old[at]) {
@@ -109,8 +111,10 @@ void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
     }
     std::memcpy(old + at, now + at, end - at);
     put(kind, who, offset + at, end - at, now + at, code, caller);
+    changed = true;
     at = end;
   }
+  return changed;
 }
 
 /// Calls visit(region, offset in it, bytes) for what lies in the pool of a range that begins there.
@@ -327,14 +331,21 @@ void continue_on_host(int number) {
   if (host != 0) two_hosts = true;
 }
 
-void report_changes(EventKind kind, const void* page, const void* code) {
+void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code) {
   const Lock locked;
-  const RecordedRegion* region = region_of(page);
+  const RecordedRegion* region = region_of(stored.data());
   if (writer == nullptr || region == nullptr) return;
-  const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
-  const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);
-  compare(region->alias + into, region->offset + into, bytes, kind, thread_number(), code,
-          caller_of(code));
+  const auto at = static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) -
+                                             region->start);
+  const std::uint64_t page = at / page_bytes * page_bytes;
+  const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
+  const std::optional<SiteNumber> caller = caller_of(code);
+  if (compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), code,
+              caller) ||
+      judge() == nullptr)
+    return;
+  put(kind, thread_number(), region->offset + at, std::min(stored.size(), page + bytes - at),
+      nullptr, code, caller);
 }
 
 } // namespace nearfar::crash::runtime

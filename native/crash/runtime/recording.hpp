@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <sys/types.h>
 
 #include "storelog/event.hpp"
@@ -84,7 +85,8 @@ void report_release(const void* at, std::size_t bytes, const void* code);
 void report_load(const void* at, std::size_t bytes, const void* code);
 /// The calling thread continues on this host.
 void continue_on_host(int host);
-/// Compares a page with its shadow, and reports what has changed as stores.
-void report_changes(EventKind kind, const void* page, const void* code);
+/// Compares the page of a store with its shadow, and reports what has changed as stores. A store of
+/// what was there before is judged as one, too.
+void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code);
 
 } // namespace nearfar::crash::runtime

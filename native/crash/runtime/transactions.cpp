@@ -1,7 +1,7 @@
 // Calls of libpmemobj by which a program says what it may overwrite: where a transaction begins and
 // ends, ranges that it snapshots, and objects that it allocates in a transaction. They are recorded
-// and passed on; a store to anything else within a transaction is one that was not logged. Where a
-// pool is created is recorded, too.
+// and passed on; a store to anything else within a transaction is one that was not logged. Flushes
+// that the program asks for are recorded as its own. Where a pool is created is recorded, too.
 //
 // libpmemobj's header need not be installed: what is needed of it is declared here.
 #include <cstddef>
@@ -87,6 +87,27 @@ NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::s
   if (pool != nullptr && started()) created(path);
   return pool;
 }
+
+#define NEARFAR_FLUSH(name)                                                                        \
+  NEARFAR_EXPORT void name(void* pool, const void* at, std::size_t bytes) {                        \
+    static auto* const real =                                                                      \
+        next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);                        \
+    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
+    real(pool, at, bytes);                                                                         \
+  }
+NEARFAR_FLUSH(pmemobj_persist)
+NEARFAR_FLUSH(pmemobj_flush)
+#undef NEARFAR_FLUSH
+#define NEARFAR_FLUSH_WITH_FLAGS(name)                                                             \
+  NEARFAR_EXPORT int name(void* pool, const void* at, std::size_t bytes, unsigned flags) {         \
+    static auto* const real =                                                                      \
+        next<int(void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);               \
+    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
+    return real(pool, at, bytes, flags);                                                           \
+  }
+NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xpersist)
+NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xflush)
+#undef NEARFAR_FLUSH_WITH_FLAGS
 
 NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
   static auto* const real =
