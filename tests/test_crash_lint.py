@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,55 @@ def test_a_program_that_fails_is_inconclusive_without_an_error(
 def test_a_program_without_a_pool_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("crash", "lint", "--", "true").assert_refused(2, "mapped no file")
     run_nearfar("crash", "lint", "--", "no-such-program").assert_refused(2, "cannot run no-such")
+
+
+@pytest.mark.parametrize("wrapper", ["env CHILD=1 {}", "sh -c '{}; exit $?'"])
+def test_a_program_that_another_one_starts_is_recorded(
+    wrapper: str, program: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    command = shlex.split(wrapper.format(f"{program} {tmp_path / 'pool'} 0"))
+    done = run_nearfar("crash", "lint", "--json", "-", "--", *command)
+    assert {each["rule"] for each in document(done)["findings"]} == set(sites(TEXT))
+
+
+def test_a_second_process_with_a_pool_is_not_recorded(
+    program: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    both = "; ".join(f"{program} {tmp_path / pool} 0" for pool in ("first", "second"))
+    done = run_nearfar("crash", "lint", "--json", "-", "--", "sh", "-c", both)
+    assert {each["times"] for each in document(done)["findings"]} == {1}
+    assert "a second process that maps a pool is not recorded" in done.stderr
+
+
+OBJECT = """
+#include <libpmemobj.h>
+int main(int argc, char** argv) {
+  PMEMobjpool* pool = pmemobj_create(argv[argc - 1], "", PMEMOBJ_MIN_POOL, 0600);
+  volatile long* words = pmemobj_direct(pmemobj_root(pool, 128));
+  words[0] = 1;
+  pmemobj_persist(pool, (long*)words, 8);
+  pmemobj_persist(pool, (long*)words, 8); // SITE needless_flush
+  words[0] = 1;
+  pmemobj_persist(pool, (long*)words, 8);
+  words[8] = 0; // SITE unflushed
+  pmemobj_close(pool);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev")
+def test_flushes_by_libpmemobj_and_stores_that_change_nothing(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """A store of the value that is there already still asks for a flush."""
+    program = compile_c(tmp_path, "object", OBJECT, "-g", "-lpmemobj")
+    pool = str(tmp_path / "pool")
+    found = document(run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool))
+    assert {each["rule"]: int(each["place"].rpartition(":")[2]) for each in found["findings"]} == (
+        sites(OBJECT)
+    )
+    assert {each["times"] for each in found["findings"]} == {1}
 
 
 def transaction(folder: Path, bug: int, run_nearfar: RunNearfar) -> dict[str, Any]:

@@ -33,7 +33,6 @@ void request_judgement(const char* path) {
   }
   requested = true;
   file.adopt(os::File(fd));
-  unsetenv("NEARFAR_CRASH_JUDGE");
 }
 
 bool begin_judgement(std::uint64_t pool_bytes) {
@@ -44,6 +43,7 @@ bool begin_judgement(std::uint64_t pool_bytes) {
                                                  MAP_SHARED | MAP_NORESERVE, file.get(), 0));
   if (memory == MAP_FAILED) return false;
   file.close();
+  unsetenv("NEARFAR_CRASH_JUDGE");
   current = new (judge_memory) Judge(memory, pool_bytes);
   return true;
 }

@@ -38,6 +38,7 @@ constexpr std::uint16_t outside = UINT16_MAX;              // who changes a file
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
 LogWriter* writer = nullptr;
+char log_path[4096] = ""; ///< empty: nothing is to be recorded
 dev_t pool_device;
 ino_t pool_file;
 bool pool_known = false;
@@ -149,6 +150,24 @@ bool take_image(int fd, std::size_t bytes) {
   return true;
 }
 
+/// Makes the log. A process that maps nothing leaves that to the one that it starts (env, a shell), and
+/// the first that does is recorded.
+bool begin_log() {
+  const int fd = open(log_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 && errno == EEXIST) {
+    std::fprintf(stderr, "nearfar: a second process that maps a pool is not recorded\n");
+    return false;
+  }
+  if (fd < 0) {
+    std::fprintf(stderr, "nearfar: cannot write the log %s: %s\n", log_path, std::strerror(errno));
+    _exit(126);
+  }
+  unsetenv("NEARFAR_CRASH_LOG"); // what the program starts is not recorded
+  writer = new (writer_memory) LogWriter(os::File(fd));
+  writer->begin();
+  return true;
+}
+
 bool begin_pool(int fd, const struct stat& file) {
   if (static_cast<std::size_t>(file.st_size) > shadow_bytes) return false;
   if (!begin_judgement(static_cast<std::uint64_t>(file.st_size))) return false;
@@ -167,11 +186,16 @@ bool begin_pool(int fd, const struct stat& file) {
   return pool_known = shadow == nullptr || take_image(fd, static_cast<std::size_t>(file.st_size));
 }
 
+void stop() {
+  writer = nullptr;
+  log_path[0] = '\0';
+}
+
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason.
 void fail(const char* why) {
   std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
   writer->give_up(why);
-  writer = nullptr;
+  stop();
 }
 
 void watch(const RecordedRegion& region) {
@@ -180,22 +204,15 @@ void watch(const RecordedRegion& region) {
 
 } // namespace
 
-bool started() { return writer != nullptr; }
+bool started() { return log_path[0] != '\0'; }
 
 void start() {
   const char* path = getenv("NEARFAR_CRASH_LOG");
-  if (path == nullptr || writer != nullptr) return;
+  if (path == nullptr || started()) return;
   const char* how = getenv("NEARFAR_CRASH_RECORDER");
   seen = how != nullptr && std::strcmp(how, "instrumented") == 0 ? Seen::callbacks : Seen::faults;
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    std::fprintf(stderr, "nearfar: cannot write the log %s: %s\n", path, std::strerror(errno));
-    _exit(126);
-  }
+  std::snprintf(log_path, sizeof log_path, "%s", path);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
-  unsetenv("NEARFAR_CRASH_LOG"); // children of the program write no second log over it
-  writer = new (writer_memory) LogWriter(os::File(fd));
-  writer->begin();
 }
 
 void finish() {
@@ -209,11 +226,12 @@ void finish() {
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
   const int shared = flags & MAP_TYPE;
   struct stat file;
-  if (writer == nullptr || fd < 0 || (protection & PROT_WRITE) == 0 ||
+  if (!started() || fd < 0 || (protection & PROT_WRITE) == 0 ||
       (shared != MAP_SHARED && shared != MAP_SHARED_VALIDATE) || fstat(fd, &file) != 0 ||
       !S_ISREG(file.st_mode) || file.st_size == 0)
     return;
   const Lock locked;
+  if (writer == nullptr && !begin_log()) return stop();
   if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
   if (file.st_dev != pool_device || file.st_ino != pool_file) {
     if (!warned) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");

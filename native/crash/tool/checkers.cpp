@@ -40,6 +40,7 @@ public:
       if (!persistent_.empty()) setenv("PMEM_IS_PMEM_FORCE", persistent_.c_str(), 1);
       return read();
     }
+    unlink(recovery_.path.c_str());
     setenv("LD_PRELOAD", (recovery_.library + " " + preloaded_).c_str(), 1);
     setenv("NEARFAR_CRASH_LOG", recovery_.path.c_str(), 1);
     setenv("PMEM_IS_PMEM_FORCE", "1", 1);

@@ -23,7 +23,7 @@ Result<os::MappedRange> read_judgement(const char* path, std::uint64_t pool_byte
 } // namespace
 
 int lint(const Arguments& given) {
-  Result<storelog::ReadLog> read = storelog::read_log(given.text("log"), false);
+  Result<storelog::ReadLog> read = read_written(given.text("log"), false);
   if (!read) return print_error(read.error());
   if (read->log.pool_bytes == 0) {
     print_log(*read, 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <unistd.h>
 
 namespace nearfar::crash {
 
@@ -28,8 +29,13 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
                 count, module.c_str());
 }
 
+Result<storelog::ReadLog> read_written(const char* file, bool contents) {
+  if (access(file, F_OK) != 0) return nothing_mapped(); // the recorder makes it with the first mapping
+  return storelog::read_log(file, contents);
+}
+
 Result<storelog::ReadLog> read_recorded(const char* file) {
-  Result<storelog::ReadLog> read = storelog::read_log(file);
+  Result<storelog::ReadLog> read = read_written(file, true);
   if (!read) return read;
   const storelog::Log& log = read->log;
   print_log(*read, log.events.size());

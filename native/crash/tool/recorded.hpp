@@ -13,6 +13,9 @@ Error nothing_stored(const storelog::ReadLog& read);
 /// Prints a `log` line, and warnings on flushes that were not seen.
 void print_log(const storelog::ReadLog& read, std::uint64_t events);
 
+/// Reads a log. Errors: those of storelog::read_log; bad_input if nothing was mapped.
+Result<storelog::ReadLog> read_written(const char* file, bool contents);
+
 /// Reads a log and prints it so. Errors: those of storelog::read_log; bad_input if
 /// nothing was mapped or no store was seen.
 Result<storelog::ReadLog> read_recorded(const char* file);
