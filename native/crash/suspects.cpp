@@ -115,7 +115,6 @@ private:
     else
       for (std::uint64_t at = line; at * line_bytes < end_of(event); ++at)
         dirty_[at].push_back(number);
-    if (event.kind == EventKind::store) fresh_.push_back({number, line});
     Span& around = span(event);
     if (around.active && ever_logged_.has_some(event.address, end_of(event)) &&
         !around.logged.has_some(event.address, end_of(event)))
@@ -127,8 +126,10 @@ private:
          ++line) {
       const auto known = dirty_.find(line);
       if (known == dirty_.end()) continue;
-      for (const std::uint32_t store : known->second)
+      for (const std::uint32_t store : known->second) {
+        if (store < fence_) add(overdue, store, fence_);
         await(event.thread, store, line);
+      }
       dirty_.erase(known);
     }
   }
@@ -142,11 +143,7 @@ private:
     const std::uint16_t thread = log_.events[number].thread;
     awaiting_[thread].clear();
     unfenced_[thread].clear();
-    for (const auto& [store, line] : std::exchange(fresh_, {}))
-      if (const auto known = dirty_.find(line);
-          known != dirty_.end() &&
-          std::find(known->second.begin(), known->second.end(), store) != known->second.end())
-        add(overdue, store, number);
+    fence_ = number;
   }
 
   void end(Span& span) {
@@ -165,7 +162,7 @@ private:
   /// By thread: stores that a fence will make durable, and those of them without a store since.
   std::unordered_map<std::uint16_t, std::vector<std::pair<std::uint32_t, std::uint64_t>>> awaiting_,
       unfenced_;
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> fresh_; ///< since the last fence, with lines
+  std::uint32_t fence_ = 0; ///< the last one, of any thread
   std::unordered_map<std::uint16_t, Span> spans_;
   std::map<std::pair<Kind, Place>, std::vector<Suspect>> found_;
 };
