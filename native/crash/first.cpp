@@ -1,6 +1,6 @@
 // Images that are likely to fail, before all others: those without a suspicious store, and those
-// around the first store of each line of source. A small budget goes there: first one image for each
-// line (power fails just before its first store), then more.
+// around the first store of each line of source. A small budget goes there: first the power fails just
+// before the first store of each line and just after it, then come more images.
 #include <algorithm>
 
 #include "crash/explorer.hpp"
@@ -80,7 +80,8 @@ void Explorer::explore_new_places_at(const Persistency& model, const Point& poin
   const std::vector<std::size_t> stores = new_places(point);
   if (stage_of_ == Stage::brief_places) {
     for (const std::size_t store : stores)
-      explore_image(model, point, versions_until(model, point, store));
+      for (const std::size_t end : {store, store + 1})
+        explore_image(model, point, versions_until(model, point, end));
   } else if (!stores.empty()) {
     const bool lines = explore_single_lines(model, point, true);
     if (explore_prefixes(model, point, true) && lines) note_tried_stores(point);
