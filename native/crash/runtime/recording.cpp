@@ -353,8 +353,8 @@ void report_changes(EventKind kind, std::span<const std::byte> stored, const voi
   const Lock locked;
   const RecordedRegion* region = region_of(stored.data());
   if (writer == nullptr || region == nullptr) return;
-  const auto at = static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) -
-                                             region->start);
+  const auto at =
+      static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) - region->start);
   const std::uint64_t page = at / page_bytes * page_bytes;
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
   const std::optional<SiteNumber> caller = caller_of(code);

@@ -90,8 +90,7 @@ NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::s
 
 #define NEARFAR_FLUSH(name)                                                                        \
   NEARFAR_EXPORT void name(void* pool, const void* at, std::size_t bytes) {                        \
-    static auto* const real =                                                                      \
-        next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);                        \
+    static auto* const real = next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);  \
     if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
     real(pool, at, bytes);                                                                         \
   }

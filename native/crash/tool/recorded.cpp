@@ -30,7 +30,8 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
 }
 
 Result<storelog::ReadLog> read_written(const char* file, bool contents) {
-  if (access(file, F_OK) != 0) return nothing_mapped(); // the recorder makes it with the first mapping
+  if (access(file, F_OK) != 0)
+    return nothing_mapped(); // the recorder makes it with the first mapping
   return storelog::read_log(file, contents);
 }
 

@@ -1,0 +1,139 @@
+// Which images the explorer takes for different ones, and which it spends a budget on.
+#include "crash/explorer.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string_view>
+
+#include "crash/workload.hpp"
+
+using namespace nearfar;
+using namespace nearfar::crash;
+using storelog::Site;
+
+namespace {
+
+/// Many images fail while it fills 60 lines, by the same mark: each line by a place of its own, four
+/// persisted at a time, or all by one place and persisted together. Then comes another bug, in which no
+/// store is suspicious: a flag is durable before its value, or may be.
+class TwoBugs final : public Subject {
+public:
+  explicit TwoBugs(bool together) : together_(together) {}
+
+  Status create(std::byte* pool, std::size_t) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return Done{};
+  }
+  Status apply(const Operation&) override {
+    set(mark, Site::current());
+    persist(mark, mark);
+    const unsigned lines = together_ ? end - first_line : 32; // that are persisted at once
+    for (unsigned from = first_line; from < end; from += lines) {
+      for (unsigned at = from; at < from + lines; at += 8)
+        set(at, Site("many_lines.c", together_ ? 1 : at));
+      persist(from, from + lines - 8);
+    }
+    set(mark, Site::current(), 0);
+    persist(mark, mark);
+    if (together_) set(value, Site("second.c", 1));
+    set(flag, Site("second.c", 2));
+    persist(flag, together_ ? value : flag);
+    if (!together_) set(value, Site("second.c", 1));
+    persist(value, value);
+    return Done{};
+  }
+  void apply_to_model(const Operation&, Contents&) const override {}
+  const char* open(std::byte* pool, std::size_t, const Moment&) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return nullptr;
+  }
+  const char* contents(Contents&) override {
+    if (words_[mark] != 0) return "the mark is there";
+    return words_[flag] != 0 && words_[value] == 0 ? "the flag is there, but not the value"
+                                                   : nullptr;
+  }
+  std::uint64_t leaked_bytes() override { return 0; }
+  void close() override {}
+
+private:
+  static constexpr unsigned mark = 0, flag = 8, value = 16, first_line = 24, end = 504;
+
+  void set(std::size_t word, Site site, std::uint64_t content = 1) {
+    words_[word] = content;
+    storelog::store(&words_[word], 8, site);
+  }
+  void persist(std::size_t from, std::size_t to) {
+    storelog::flush(&words_[from], (to - from + 1) * 8);
+    storelog::fence();
+  }
+
+  bool together_;
+  std::uint64_t* words_ = nullptr;
+};
+
+/// Stores 1 at the beginning of two neighboring lines, and notes which images it sees.
+class Neighbors final : public Subject {
+public:
+  Status create(std::byte* pool, std::size_t) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return Done{};
+  }
+  Status apply(const Operation&) override {
+    for (const std::size_t word : {24u, 32u}) {
+      words_[word] = 1;
+      storelog::store(&words_[word], 8);
+    }
+    storelog::flush(&words_[24], 128);
+    storelog::fence();
+    return Done{};
+  }
+  void apply_to_model(const Operation&, Contents&) const override {}
+  const char* open(std::byte* pool, std::size_t, const Moment&) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return nullptr;
+  }
+  const char* contents(Contents&) override {
+    seen[words_[24]][words_[32]] = true;
+    return nullptr;
+  }
+  std::uint64_t leaked_bytes() override { return 0; }
+  void close() override {}
+
+  bool seen[2][2] = {};
+
+private:
+  std::uint64_t* words_ = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("one cause does not take the whole budget") {
+  for (const bool together : {false, true}) {
+    CAPTURE(together);
+    TwoBugs subject(together);
+    Arena arena(4096);
+    Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
+    REQUIRE(trace);
+    Options few;
+    few.read_all = true;
+    few.budget = 100;
+    const Exploration result = Explorer(subject, arena, *trace, few).explore();
+    CHECK(std::any_of(result.findings.begin(), result.findings.end(), [](const Finding& finding) {
+      return finding.store.file() == std::string_view("second.c");
+    }));
+  }
+}
+
+TEST_CASE("images of small numbers in neighboring lines are different") {
+  Neighbors subject;
+  Arena arena(4096);
+  Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
+  REQUIRE(trace);
+  Options all;
+  all.read_all = true;
+  Explorer(subject, arena, *trace, all).explore();
+  for (const auto& [none, both] : subject.seen) {
+    CHECK(none);
+    CHECK(both);
+  }
+}
