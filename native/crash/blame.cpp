@@ -33,12 +33,16 @@ bool covers_line(const Event& event, std::uint64_t address) {
          (event.address + event.bytes - 1) / line_bytes >= line;
 }
 
-/// Whether the host of the store `from` flushes the line of `address` before `to`.
+/// Whether the host of the store `from` flushes the line of `address` before `to`, and before the
+/// next fence of its thread: a later flush is one that was missing.
 bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t address) {
-  for (std::size_t i = from; i < to && i < log.events.size(); ++i)
+  for (std::size_t i = from; i < to && i < log.events.size(); ++i) {
+    if (log.events[i].kind == EventKind::fence && log.events[i].thread == log.events[from].thread)
+      return false;
     if (log.events[i].kind == EventKind::flush && log.events[i].host == log.events[from].host &&
         covers_line(log.events[i], address))
       return true;
+  }
   return false;
 }
 

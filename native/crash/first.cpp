@@ -19,7 +19,7 @@ void Explorer::explore_first() {
   if (options_.loss == CacheLoss::none) return; // nothing is flushed, and order is kept
   std::vector<std::vector<Suspect>> batches = list_suspects(trace_.log);
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (i == first_batches) explore_new_places(true);
+    if (i == first_batches && options_.read_all) explore_new_places(true);
     explore_batch(std::move(batches[i]));
   }
   explore_new_places(false);
