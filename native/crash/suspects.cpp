@@ -18,7 +18,7 @@ using storelog::Log;
 
 namespace {
 
-enum Kind : std::uint8_t { never_durable, not_logged, overdue, unordered };
+enum Kind : std::uint8_t { never_durable, not_logged, overdue, long_overdue, unordered };
 
 std::uint64_t end_of(const Event& event) { return event.address + event.bytes; }
 
@@ -115,6 +115,7 @@ private:
     else
       for (std::uint64_t at = line; at * line_bytes < end_of(event); ++at)
         dirty_[at].push_back(number);
+    if (event.kind == EventKind::store) fresh_.push_back({number, line});
     Span& around = span(event);
     if (around.active && ever_logged_.has_some(event.address, end_of(event)) &&
         !around.logged.has_some(event.address, end_of(event)))
@@ -127,7 +128,10 @@ private:
       const auto known = dirty_.find(line);
       if (known == dirty_.end()) continue;
       for (const std::uint32_t store : known->second) {
-        if (store < fence_) add(overdue, store, fence_);
+        if (const auto first = overdue_.find(store); first != overdue_.end()) {
+          if (first->second != fence_) add(long_overdue, store, fence_);
+          overdue_.erase(first);
+        }
         await(event.thread, store, line);
       }
       dirty_.erase(known);
@@ -144,6 +148,13 @@ private:
     awaiting_[thread].clear();
     unfenced_[thread].clear();
     fence_ = number;
+    for (const auto& [store, line] : std::exchange(fresh_, {}))
+      if (const auto known = dirty_.find(line);
+          known != dirty_.end() &&
+          std::find(known->second.begin(), known->second.end(), store) != known->second.end()) {
+        add(overdue, store, number);
+        overdue_.emplace(store, number);
+      }
   }
 
   void end(Span& span) {
@@ -162,7 +173,9 @@ private:
   /// By thread: stores that a fence will make durable, and those of them without a store since.
   std::unordered_map<std::uint16_t, std::vector<std::pair<std::uint32_t, std::uint64_t>>> awaiting_,
       unfenced_;
-  std::uint32_t fence_ = 0; ///< the last one, of any thread
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> fresh_; ///< since the last fence, with lines
+  std::unordered_map<std::uint32_t, std::uint32_t> overdue_;   ///< stores, and the first fence
+  std::uint32_t fence_ = 0;                                    ///< the last one, of any thread
   std::unordered_map<std::uint16_t, Span> spans_;
   std::map<std::pair<Kind, Place>, std::vector<Suspect>> found_;
 };

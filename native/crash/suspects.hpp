@@ -2,8 +2,8 @@
 //
 // Never durable  no flush and fence follow until the end of the log.
 // Not logged     an operation or transaction logs others, but this one not, or too late.
-// Overdue        fences pass before the store is flushed: it is missing after the last of them, when
-//                most other stores are durable.
+// Overdue        a fence passes, and the store is not flushed. It is missing after that fence, and
+//                after the last one before the flush, when most other stores are durable.
 // Unordered      the store is flushed, and another store follows before the fence.
 // A correct program has a few of these, each of which costs one or two images.
 // Cost           linear in the events, times the logarithm of logged ranges.
