@@ -55,7 +55,7 @@ extern std::atomic<bool> two_hosts;
 /// Whether the program handles signals: a handler may store to the pool.
 extern std::atomic<bool> has_handlers;
 
-/// Reads NEARFAR_CRASH_LOG and begins; does nothing if it is not set.
+/// Reads NEARFAR_CRASH_LOG; does nothing if it is not set. The log begins with the first mapping.
 void start();
 /// Ends the log.
 void finish();
