@@ -46,7 +46,7 @@ def test_the_simulated_device_has_the_measured_latency_at_each_load() -> None:
 def test_a_device_that_is_slower_than_the_measured_memory_is_refused() -> None:
     with pytest.raises(BadInputError, match="without its link"):
         fit_link(load_profile("cxl-ddr5"), expander(((1, 30), (2, 31))), "mine")
-    with pytest.raises(BadInputError, match="reaches no load"):
+    with pytest.raises(BadInputError, match="reaches none of the measured loads"):
         fit_link(load_profile("cxl-ddr5"), expander(((100, 300), (200, 300))), "mine")
     with pytest.raises(BadInputError, match="link_bandwidth_bytes_per_s"):
         fit_link(load_profile("ddr4-3200"), expander(), "mine")

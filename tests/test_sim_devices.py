@@ -264,9 +264,9 @@ def test_an_unknown_figure_is_refused_by_its_key(key: str, wrong: str, meant: st
     figures = {wrong if k == key else k: figure for k, figure in profile.figures.items()}
     misspelt = profile.model_copy(update={"figures": figures})
     for refuses in (Device.of, CountsDevice.of):
-        with pytest.raises(BadInputError, match=f"has a figure {wrong}") as refused:
+        with pytest.raises(BadInputError, match=f"unknown figure {wrong}") as refused:
             refuses(misspelt)
-        assert (meant or "rename it") in refused.value.next_step
+        assert (meant or "rename or remove it") in refused.value.next_step
 
 
 def test_all_figures_that_nearfar_ships_and_measures_are_known() -> None:

@@ -121,7 +121,7 @@ nb::dict outcome_dict(const Outcome& outcome) {
   return d;
 }
 
-/// (begin, end, whether near)
+/// (begin, end, near)
 using RangeTuple = std::tuple<std::uint64_t, std::uint64_t, bool>;
 
 Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTuple>& ranges,
@@ -140,7 +140,7 @@ Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTu
   return plan;
 }
 
-/// A source whose reader stops for Ctrl-C: Python's handlers are asked now and then.
+/// Runs Python's signal handlers at intervals, so that Ctrl-C ends a simulation.
 class Interruptible : public RequestSource {
 public:
   explicit Interruptible(RequestSource& source) : source_(source) {}
@@ -185,7 +185,7 @@ Cosimulation make_cosimulation(const Device& device, const Controller& controlle
   return std::move(*made);
 }
 
-/// (id, clock) of each read that has completed.
+/// (id, clock) of each completed read.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> tick(Cosimulation& memory,
                                                           std::uint64_t clocks) {
   std::vector<Completion> completed;
@@ -208,7 +208,7 @@ nb::dict finish(Cosimulation& memory) {
   return d;
 }
 
-/// (object, site, frames of (module, offset), least bytes, most bytes, whether near); -1: any
+/// (object, site, frames as (module, offset), min bytes, max bytes, near); -1: any
 using RuleTuple =
     std::tuple<std::int64_t, std::int64_t, std::vector<std::pair<std::string, std::uint64_t>>,
                std::uint64_t, std::uint64_t, bool>;
@@ -243,14 +243,15 @@ nb::dict trace_facts(const TraceSource& source) {
 }
 
 /// (clock, act, rank, group, bank in the group, row)
-using Said = std::tuple<std::uint64_t, std::string, unsigned, unsigned, unsigned, std::uint64_t>;
+using CommandTuple =
+    std::tuple<std::uint64_t, std::string, unsigned, unsigned, unsigned, std::uint64_t>;
 
-std::vector<std::pair<std::string, std::uint64_t>> judge(const Device& device,
-                                                         const std::vector<Said>& said) {
+std::vector<std::pair<std::string, std::uint64_t>>
+check_commands(const Device& device, const std::vector<CommandTuple>& recorded) {
   std::vector<Command> commands;
   const auto groups = static_cast<unsigned>(device.shape.groups);
   const auto banks = static_cast<unsigned>(device.shape.banks);
-  for (const auto& [clock, act, rank, group, bank, row] : said)
+  for (const auto& [clock, act, rank, group, bank, row] : recorded)
     commands.push_back({clock * device.timing.clock, by_name<Act>(act, acts), false, 0, rank, group,
                         (rank * groups + group) * banks + bank, row});
   std::vector<std::pair<std::string, std::uint64_t>> found;
@@ -283,7 +284,7 @@ void register_sim(nb::module_& module) {
       .def(nb::new_(&make_sim_device), nb::arg("name"), nb::arg("kind"), nb::arg("figures"))
       .def("timing_ps", &timing_dict)
       .def("ranks", [](const Device& d) { return d.shape.channels * d.shape.ranks; })
-      .def("check", &judge, nb::arg("commands"));
+      .def("check", &check_commands, nb::arg("commands"));
   nb::class_<Controller>(module, "SimController")
       .def(nb::new_(&make_sim_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),
            nb::arg("scheduler"), nb::arg("row_hit_cap"), nb::arg("drain_from"), nb::arg("drain_to"),

@@ -1,4 +1,4 @@
-// When the accesses of a program to one memory ended.
+// Latencies and end times of the accesses of a program to one memory.
 //
 // Thread safety  one thread.
 #pragma once
@@ -11,18 +11,18 @@
 namespace nearfar::sim {
 
 struct AccessTimes {
-  Time read_time = 0; ///< summed latencies of reads
+  Time read_time = 0; ///< sum of the latencies of reads
   Histogram read_ns;  ///< latencies of reads
-  Timeline ended;     ///< accesses of the program, when they ended
-  Time last = 0;      ///< when the last one ended
+  Timeline ended;     ///< number of accesses that ended, by interval
+  Time last = 0;      ///< latest end of an access
 
   void read_ended(Time latency) {
     read_time += latency;
     read_ns.record(latency / 1000);
   }
-  /// An access or a posted write ends at `at`.
+  /// Records the end of an access or of a posted write.
   void access_ended(Time at) {
-    ended.add(at - (at > 0)); // an interval includes its end: that of the run
+    ended.add(at - (at > 0)); // intervals are (begin, end], so that the run's end is in its last
     last = std::max(last, at);
   }
 

@@ -10,7 +10,7 @@ namespace nearfar::sim {
 
 namespace {
 
-/// By AddressField.
+/// Names by AddressField.
 constexpr std::array<std::string_view, 6> names{"ro", "ra", "ba", "co", "bg", "ch"};
 
 unsigned bits(std::uint64_t count) { return static_cast<unsigned>(std::countr_zero(count)); }

@@ -1,4 +1,4 @@
-// Which address bits select the channel, rank, bank group, bank, column and row.
+// Address mapping: the bits that select channel, rank, bank group, bank, column and row.
 //
 // Thread safety  values.
 #pragma once
@@ -11,30 +11,30 @@ namespace nearfar::sim {
 
 enum class AddressField : unsigned char { row, rank, bank, column, group, channel };
 
-/// From the highest bits to the lowest. The row is first: it has all bits that remain.
+/// Fields from the highest bits to the lowest. The row is first and takes all remaining bits.
 using AddressMapping = std::array<AddressField, 6>;
 
-/// Neighbors alternate between channels and groups, and a stream stays in its rows.
+/// Neighboring lines alternate between channels and groups. A stream stays in its open rows.
 inline constexpr AddressMapping default_mapping{AddressField::row,   AddressField::rank,
                                                 AddressField::bank,  AddressField::column,
                                                 AddressField::group, AddressField::channel};
 
-/// Reads a mapping as DRAMsim3 writes it, such as rorabacobgch: ro, ra, ba, co, bg and ch, each
-/// once. Errors: bad_input.
+/// Parses a mapping in the notation of DRAMsim3, such as rorabacobgch: ro, ra, ba, co, bg and ch
+/// once each. Errors: bad_input.
 Result<AddressMapping> parse_mapping(const char* text);
 
-/// Where a line lies.
+/// Location of a line.
 struct Place {
   std::uint32_t channel;
-  std::uint32_t rank;  ///< of the channel
-  std::uint32_t group; ///< of the rank
-  std::uint32_t bank;  ///< of the channel, all ranks and groups counted through
+  std::uint32_t rank;  ///< number in the channel
+  std::uint32_t group; ///< number in the rank
+  std::uint32_t bank;  ///< number in the channel, over all ranks and groups
   std::uint64_t row;
 };
 
 class Decoder {
 public:
-  /// In a memory without rows, each line is a row.
+  /// Without rows in `shape`, each line is a row.
   explicit Decoder(const Shape& shape, const AddressMapping& mapping = default_mapping);
 
   Place place(std::uint64_t line) const {

@@ -1,4 +1,4 @@
-// What one bank of a memory did.
+// Accesses and activates of one bank.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@ namespace nearfar::sim {
 
 struct BankWork {
   std::uint32_t channel = 0;
-  std::uint32_t rank = 0;  ///< of the channel
-  std::uint32_t group = 0; ///< of the rank
-  std::uint32_t bank = 0;  ///< of the group
+  std::uint32_t rank = 0;  ///< number in the channel
+  std::uint32_t group = 0; ///< number in the rank
+  std::uint32_t bank = 0;  ///< number in the group
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t row_hits = 0;

@@ -1,11 +1,11 @@
-// A resource that serves one transfer at a time, booked out of order: a data bus, a rank's
-// activates.
+// Reservations of a resource that serves one transfer at a time (data bus, activates of a rank),
+// out of order of time.
 //
-// Requests are timed in the order of the program, not of time: a slow one books the bus far ahead,
-// and a quick one behind it must still find the free time before. Time is cut into slots as long as
-// one transfer. A free slot is taken at the very time that was asked for; else the next free slot
-// is. Two transfers may so overlap by a part of a slot, but never more than one is booked a slot:
-// times are unbiased, and the throughput is right.
+// The fast engine times requests in program order. A slow request reserves the bus far ahead; a
+// later request in program order may use the free time before. Time is divided into slots of one
+// transfer. A transfer begins at the requested time if that slot is free, else at the next free
+// slot. Each slot holds one transfer. So transfers may overlap by a part of a slot, but the
+// throughput is exact.
 //
 // Thread safety  none.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace nearfar::sim {
 
-/// floor(at / slot) from 1 / slot; through signed numbers, which processors convert at once.
+/// floor(at / slot) from 1 / slot. Signed, because x86 converts signed integers in one instruction.
 inline std::uint64_t slot_of(Time at, double per_ps) {
   const double slots = static_cast<double>(static_cast<std::int64_t>(at)) * per_ps;
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(slots));
@@ -26,10 +26,11 @@ inline std::uint64_t slot_of(Time at, double per_ps) {
 
 class Calendar {
 public:
-  /// Slots of `slot` picoseconds; 0 for a resource that never makes anyone wait.
+  /// `slot`: duration of a transfer in ps; 0: unlimited.
   explicit Calendar(Time slot) : slot_(slot), per_ps_(slot ? 1.0 / static_cast<double>(slot) : 0) {}
 
-  /// When a transfer that could begin at `at` does begin. Times may go back by some thousand slots.
+  /// Reserves a transfer at or after `at` and returns when it begins. `at` may be up to 2048 slots
+  /// before the latest reservation.
   Time book(Time at) {
     if (slot_ == 0) return at;
     auto slot = slot_of(at, per_ps_);
@@ -56,7 +57,7 @@ private:
   static constexpr std::uint64_t words = 64;
   static constexpr std::uint64_t slots = words * 64;
 
-  /// Makes room for `slot`, with half of the calendar behind it.
+  /// Moves the calendar so that `slot` is in its middle.
   void forget_before(std::uint64_t slot) {
     const std::uint64_t base = (slot - slots / 2) / 64 * 64;
     if (base >= base_ + slots) {
@@ -70,25 +71,25 @@ private:
 
   Time slot_;
   double per_ps_;
-  std::uint64_t base_ = 0; ///< the earliest slot that is still known; a multiple of 64
+  std::uint64_t base_ = 0; ///< earliest slot of the calendar; a multiple of 64
   std::array<std::uint64_t, words> words_{};
 };
 
-/// So many transfers in each window of time, wherever in it: four activates in tFAW.
+/// Limits the number of transfers in each window of time: four activates in tFAW.
 class Quota {
 public:
-  /// Windows of `window` picoseconds; 0 for no limit.
+  /// At most `most` transfers in each window of `window` ps; 0: unlimited.
   Quota(Time window, unsigned most)
       : window_(window), per_ps_(window ? 1.0 / static_cast<double>(window) : 0), most_(most) {}
 
-  /// The first time from `at` on whose window has room; takes it.
+  /// Reserves a transfer at the first time from `at` on whose window has room.
   Time book(Time at) {
     if (window_ == 0) return at;
     const auto wanted = slot_of(at, per_ps_);
     for (std::uint64_t window = wanted;; ++window) {
       Window& entry = windows_[window % windows_.size()];
       if (entry.number < window) entry = {window, 0};
-      if (entry.number > window || entry.taken == most_) continue; // forgotten, or full
+      if (entry.number > window || entry.taken == most_) continue; // overwritten, or full
       ++entry.taken;
       return window == wanted ? at : window * window_;
     }

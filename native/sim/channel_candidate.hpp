@@ -1,4 +1,4 @@
-// A command that a channel could issue next.
+// A command that a channel may issue next.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace nearfar::sim {
 
-/// Of commands that can issue at the same time, the one with the smallest value issues.
+/// Order of commands that are legal at the same time: the smallest value is issued.
 enum class Priority : unsigned char { refresh, column, activate, precharge, power };
 
 struct ChannelCandidate {
   Time at = never;
   Priority priority = Priority::refresh;
   Act act = Act::activate;
-  bool posted = false;    ///< the request is one of the posted writes
-  std::uint32_t bank = 0; ///< of the channel; of a refresh, one of those that it refreshes;
-                          ///< of a command of a rank, its first
-  std::size_t index = 0;  ///< of the request in its queue
+  bool posted = false;    ///< the request is in the queue of posted writes
+  std::uint32_t bank = 0; ///< number in the channel. Refresh: a bank of the set. Power states: the
+                          ///< first bank of the rank
+  std::size_t index = 0;  ///< index of the request in its queue
 
-  /// Takes the place of this candidate if it can be issued earlier, or has the higher priority.
+  /// Replaces this candidate if `other` is legal earlier, or at the same time with higher priority.
   void offer(const ChannelCandidate& other) {
     if (other.at < at || (other.at == at && other.priority < priority)) *this = other;
   }

@@ -1,12 +1,11 @@
 // Chooses the next command of a channel.
 //
-// Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh or wake,
-//                column, activate, precharge, power state; then the oldest request. FCFS: the
-//                oldest request alone.
-// Posted writes  Writes are drained when drain_from are queued, or drain_idle while no demand
-//                waits, until drain_to remain and a demand waits. When the direction changes,
-//                requests of the other queue whose rows were activated for them finish first, so no
-//                row is activated and closed without use.
+// Order          FR-FCFS: the command that is legal first. Ties: refresh or wake, column, activate,
+//                precharge, power state; then the oldest request. FCFS: the oldest request only.
+// Posted writes  Draining starts at drain_from queued writes, or at drain_idle if no demand waits.
+//                It stops at drain_to, if a demand waits.
+// Direction      When draining starts or stops, requests of the other queue whose rows were
+//                activated for them are issued first. So no row is activated and closed unused.
 // Thread safety  one thread.
 #pragma once
 
@@ -31,10 +30,10 @@ public:
   /// Capacity of the write queue, in requests.
   std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
 
-  /// From now on any posted write is drained while no demand waits.
+  /// Sets drain_idle to 1: every posted write is drained if no demand waits.
   void flush() { drain_idle_ = 1; }
 
-  /// The next command; its time is `never` if none may be issued before another request arrives.
+  /// The next command; its time is `never` without a demand and without a drain.
   ChannelCandidate choose(const RequestQueues& queues, const ChannelTiming& timing,
                           const RefreshManager& refreshes, RowPolicy& rows) {
     const std::size_t posted = queues.posted().size();
@@ -52,7 +51,7 @@ public:
     return choose_active(queues, timing, refreshes, rows);
   }
 
-  /// The next command that no request is waiting for.
+  /// The next command that serves no request: refresh, power state, precharge of an idle row.
   ChannelCandidate choose_idle(const RequestQueues& queues, const ChannelTiming& timing,
                                const RefreshManager& refreshes, RowPolicy& rows) {
     ChannelCandidate best;
@@ -75,7 +74,7 @@ private:
     draining_ = draining;
   }
 
-  /// The next command for a request of the queue that is served.
+  /// The next command for the active queue: posted writes while draining, else demands.
   ChannelCandidate choose_active(const RequestQueues& queues, const ChannelTiming& timing,
                                  const RefreshManager& refreshes, RowPolicy& rows) {
     ChannelCandidate best;
@@ -93,7 +92,7 @@ private:
     return best;
   }
 
-  /// The first and the end of the requests whose commands may be next.
+  /// Indices [first, last) of the requests that the scheduler may serve next.
   std::pair<std::size_t, std::size_t> eligible_of(const std::vector<ChannelRequest>& active) const {
     if (scheduler_ == Scheduler::fr_fcfs) return {0, active.size()};
     const auto by_arrival = [](const ChannelRequest& a, const ChannelRequest& b) {
@@ -104,7 +103,7 @@ private:
     return {index, index + 1};
   }
 
-  /// Requests of the other queue whose rows were opened for them before the change.
+  /// Offers requests of the other queue whose rows were activated before the direction changed.
   void offer_unfinished(const RequestQueues& queues, const ChannelTiming& timing,
                         const RefreshManager& refreshes, RowPolicy& rows, ChannelCandidate& best) {
     const std::vector<ChannelRequest>& others = queues.of(!draining_);
@@ -167,7 +166,7 @@ private:
   unsigned drain_to_;
   unsigned drain_idle_;
   bool draining_ = false;
-  bool unfinished_ = false; ///< requests of the other queue may still have activated rows
+  bool unfinished_ = false; ///< the other queue may hold requests whose rows were activated
 };
 
 } // namespace nearfar::sim

@@ -1,4 +1,4 @@
-// What a channel has done: commands, open rows, and the list of commands if it is recorded.
+// Statistics of a channel: commands, time with open rows, and the recorded commands.
 //
 // Thread safety  one thread.
 #pragma once
@@ -25,10 +25,10 @@ public:
   const Work& work() const { return work_; }
   const std::vector<BankWork>& banks() const { return banks_; }
 
-  /// Appends every command to `commands`, until called with nullptr.
+  /// Appends each command to `commands`; nullptr ends recording.
   void record(std::vector<Command>* commands) { commands_ = commands; }
 
-  /// Called after the command, for it shows the open row.
+  /// Called after ChannelTiming::activate(), which sets the open row.
   void activated(const ChannelTiming& timing, std::uint32_t number, Time at) {
     const ChannelTiming::Bank& bank = timing.bank(number);
     OpenTime& open = open_[bank.rank];
@@ -41,7 +41,7 @@ public:
     log(Act::activate, timing, number, at, false);
   }
 
-  /// Called before the command.
+  /// Called before ChannelTiming::precharge(), which clears the open row.
   void precharging(const ChannelTiming& timing, std::uint32_t number, Time at, bool automatic) {
     log(Act::precharge, timing, number, at, automatic);
     const ChannelTiming::Bank& bank = timing.bank(number);
@@ -49,7 +49,7 @@ public:
     open_[bank.rank].until = std::max(open_[bank.rank].until, at);
   }
 
-  /// `number`: one of the banks that are refreshed.
+  /// `number`: a bank of the set.
   void refreshed(const ChannelTiming& timing, std::uint32_t number, Time at) {
     ++work_.refreshes;
     log(Act::refresh, timing, number, at, false);
@@ -64,19 +64,19 @@ public:
     bank.row_hits += !request.opened;
   }
 
-  /// Called after a rank went to sleep; `number`: its first bank.
+  /// Called after a rank entered power-down or self-refresh. `number`: its first bank.
   void asleep(const ChannelTiming& timing, std::uint32_t number, Time at) {
     const bool refreshes =
         timing.ranks()[timing.bank(number).rank].state == RankState::self_refresh;
     log(refreshes ? Act::self_refresh : Act::power_down, timing, number, at, false);
   }
-  /// Called before a rank wakes.
+  /// Called before the rank wakes. `number`: its first bank.
   void waking(const ChannelTiming& timing, std::uint32_t number, Time at) {
     log(Act::wake, timing, number, at, false);
     slept(timing.ranks()[timing.bank(number).rank], at);
   }
 
-  /// The run has ended.
+  /// Adds the times of a rank until the end of the run.
   void finish_rank(const ChannelTiming& timing, std::uint32_t number, Time end) {
     const ChannelTiming::Rank& rank = timing.ranks()[number];
     OpenTime& open = open_[number];
@@ -85,20 +85,20 @@ public:
     open.since = open.until;
     if (rank.state != RankState::awake) slept(rank, std::max(end, rank.asleep_since));
   }
-  /// Dirty rows that are still open are written to the array.
+  /// Counts the array writes of dirty rows that are still open.
   void finish_banks(const ChannelTiming& timing) {
     for (const ChannelTiming::Bank& bank : timing.banks())
       work_.array_writes += bank.row != no_row && bank.dirty;
   }
 
 private:
-  /// The time in which a rank has open rows, as far as `work_` does not include it.
+  /// The last time in which a rank had open rows. Not yet added to `work_`.
   struct OpenTime {
     Time since = 0;
     Time until = 0;
   };
 
-  /// A rank is asleep until `at`.
+  /// Adds the time of a rank in its power state until `at`.
   void slept(const ChannelTiming::Rank& rank, Time at) {
     const Time time = at - rank.asleep_since;
     if (rank.state == RankState::self_refresh)

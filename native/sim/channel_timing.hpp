@@ -1,4 +1,4 @@
-// The timing state of a channel: when each command is legal, according to the commands before it.
+// Timing state of a channel: the earliest time of each command after the commands issued so far.
 //
 // Thread safety  one thread.
 #pragma once
@@ -16,7 +16,7 @@ inline constexpr std::uint64_t no_row = ~std::uint64_t{0};
 
 enum class RankState : unsigned char { awake, power_down, self_refresh };
 
-/// The last `count` activates of a rank: no more are allowed in a time.
+/// At most `count` activates of a rank in any window of a given length (tFAW, t32AW).
 template <std::size_t count>
 class ActivateWindow {
 public:
@@ -27,21 +27,21 @@ public:
   Time activate_from() const { return leaves_[oldest_]; }
 
 private:
-  std::array<Time, count> leaves_{}; ///< when each of them leaves the window
+  std::array<Time, count> leaves_{}; ///< by activate: end of its window
   std::size_t oldest_ = 0;
 };
 
 class ChannelTiming {
 public:
   struct Bank {
-    std::uint64_t row = no_row; ///< that is open
+    std::uint64_t row = no_row; ///< the open row
     Time activate_from = 0;
     Time read_from = 0;
     Time write_from = 0;
     Time precharge_from = 0;
     Time last_used = 0;
     std::uint32_t rank = 0;
-    std::uint32_t group = 0;   ///< counted over all ranks
+    std::uint32_t group = 0;   ///< number in the channel, over all ranks
     std::uint32_t columns = 0; ///< column commands to the open row
     bool dirty = false;
   };
@@ -53,10 +53,10 @@ public:
     Time array_write_from = 0;
     unsigned open_rows = 0;
     RankState state = RankState::awake;
-    Time awake_from = 0; ///< commands are legal; `never` unless awake
+    Time awake_from = 0; ///< earliest command after the rank woke; `never` unless awake
     Time asleep_since = 0;
-    Time busy_until = 0; ///< the end of its last command
-    Time used_until = 0; ///< the end of its last request
+    Time busy_until = 0; ///< end of the last command
+    Time used_until = 0; ///< end of the last request
   };
 
   explicit ChannelTiming(const Device& device)
@@ -84,12 +84,13 @@ public:
   std::uint32_t banks_per_group() const { return banks_per_rank() / groups_per_rank_; }
   std::uint32_t group_in_rank(const Bank& bank) const { return bank.group % groups_per_rank_; }
 
-  /// The next clock edge of the channel.
+  /// The first clock edge at or after `at`.
   Time clock_edge(Time at) const { return timing_.whole_clocks(at); }
-  /// When the command bus is free for a row command, and for a column command.
+  /// When the command bus is free for a row command and for a column command. A channel may have a
+  /// bus for each.
   Time row_command_from() const { return command_from_[0]; }
   Time column_command_from() const { return command_from_[column_bus_]; }
-  /// When a command bus is free.
+  /// When the first command bus is free.
   Time command_from() const { return std::min(row_command_from(), column_command_from()); }
 
   Time column_time(const ChannelRequest& request) const {
@@ -118,7 +119,7 @@ public:
   }
 
   void occupy_command_bus(Act act, Time at) {
-    if (act == Act::power_down || act == Act::wake) return; // have a wire of their own
+    if (act == Act::power_down || act == Act::wake) return; // they use the CKE signal
     const bool column = act == Act::read || act == Act::write;
     const bool is_long = column || act == Act::activate;
     command_from_[column ? column_bus_ : 0] = at + (is_long ? long_command_ : timing_.clock);
@@ -172,7 +173,7 @@ public:
     rank.busy_until = rank.awake_from;
   }
 
-  /// Returns when the access is complete: a read has its data, a write has recovered.
+  /// Returns the end of the access: of the data (read), or of write recovery.
   Time column(const ChannelRequest& request, Time at) {
     Bank& bank = banks_[request.place.bank];
     Group& group = groups_[bank.group];
@@ -213,10 +214,10 @@ private:
   std::vector<Group> groups_; ///< rank * groups_per_rank + group
   std::vector<Rank> ranks_;
   std::size_t column_bus_;             ///< index in command_from_
-  Time long_command_;                  ///< on the command bus: activate, read, write
-  std::array<Time, 2> command_from_{}; ///< by command bus
+  Time long_command_;                  ///< time of an activate, read or write on the command bus
+  std::array<Time, 2> command_from_{}; ///< by command bus: when it is free
   Time column_from_ = 0;
-  Time data_until_ = 0; ///< the data bus
+  Time data_until_ = 0; ///< end of the last data on the data bus
   std::uint32_t data_rank_ = 0;
   bool data_write_ = false;
 };

@@ -10,7 +10,7 @@ namespace {
 
 enum class Scope : unsigned char { bank, refresh_set, group, rank, channel };
 
-/// `second` no earlier than `distance` after `first`, where both lie in one `scope`.
+/// Rule: `second` is issued `distance` after `first` or later, if both are in the same `scope`.
 struct Gap {
   Act first;
   Act second;
@@ -48,7 +48,7 @@ std::vector<Gap> gaps_of(const Timing& t) {
 
 bool is_access(const Command& c) { return c.act == Act::read || c.act == Act::write; }
 
-/// On the command bus: not the signal that powers a rank down or wakes it.
+/// Whether the command occupies the command bus. Power-down and wake use the CKE signal.
 bool is_on_bus(const Command& c) {
   return !c.automatic && c.act != Act::power_down && c.act != Act::wake;
 }
@@ -58,7 +58,7 @@ bool is_of_rank(const Command& c) {
 }
 
 struct SleepState {
-  Act act = Act::wake; ///< the last one of the rank
+  Act act = Act::wake; ///< last change of the power state
   Time since = 0;
   Time usable = 0;
   const char* usable_rule = "tXP";
@@ -68,7 +68,7 @@ struct BankState {
   bool open = false;
   bool written = false;
   std::uint64_t row = 0;
-  Time usable = 0; ///< precharge and tRP behind it
+  Time usable = 0; ///< end of tRP after the last precharge
 };
 
 class Check {
@@ -107,7 +107,7 @@ private:
     if (command.at < from) complain(rule, command, from - command.at);
   }
 
-  /// A rank that sleeps takes no command but the one that wakes it.
+  /// A rank in power-down or self-refresh accepts only `wake`.
   void follow_rank(const Command& c) {
     SleepState& rank = ranks_[Key{c.channel, c.rank}];
     const bool sleeps = rank.act != Act::wake;
@@ -138,7 +138,7 @@ private:
     }
   }
 
-  /// The rank did itself what was due until now.
+  /// The rank leaves self-refresh: refreshes that were due by now are done.
   void forgive_refreshes(const Command& c) {
     for (std::uint64_t set = 0; set < shape_.refresh_sets; ++set)
       for (Time& due = due_of(c, set); due <= c.at;)
@@ -153,8 +153,8 @@ private:
     return due_.try_emplace(SetKey{c.channel, c.rank, set}, phase ? phase : t_.tREFI).first->second;
   }
 
-  /// A precharge may come late, for it may be one that the refresh waits for; a refresh pays one
-  /// interval, so it may come after the deadline of that interval, but not of the next.
+  /// Precharges are legal when a refresh is due, because the refresh may need them. A refresh may
+  /// be issued after its own due time, but not after the next one.
   void follow_refresh(const Command& c) {
     if (c.act == Act::precharge) return;
     const bool is_refresh = c.act == Act::refresh;
@@ -167,7 +167,7 @@ private:
             t_.tREFI;
   }
 
-  /// Of the rank.
+  /// Number of the refresh set in the rank.
   std::uint64_t set_of(const Command& c) const {
     return c.bank % (shape_.groups * shape_.banks) % shape_.refresh_sets;
   }
@@ -247,7 +247,7 @@ private:
     return is_long ? shape_.command_clocks * t_.clock : t_.clock;
   }
 
-  /// Data of two accesses do not meet, and ranks and directions change with a pause.
+  /// Data of two accesses do not overlap; a change of rank or direction takes tRTRS.
   void need_bus(const Command& before, const Command& now) {
     if (!is_access(before) || !is_access(now)) return;
     const auto lead = [&](const Command& c) { return c.act == Act::read ? t_.CL : t_.CWL; };
@@ -267,7 +267,7 @@ private:
   std::map<Key, Command> last_;       ///< by channel and bank
   std::map<Key, SleepState> ranks_;   ///< by channel and rank
   std::map<Key, Time> array_written_; ///< by channel and rank
-  std::map<SetKey, Time> due_;        ///< the oldest owed refresh, by channel, rank and set
+  std::map<SetKey, Time> due_;        ///< of the next refresh, by channel, rank and set
   std::vector<Violation> found_;
 };
 

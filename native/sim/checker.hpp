@@ -1,11 +1,11 @@
-// An independent check of recorded commands against every rule of a device's timing. It reads the
-// rules from the device's figures and shares no code with the engine that issued the commands.
+// Checks recorded commands against all timing rules of a device. It shares no code with the engine
+// that issues the commands: it has the rules from the figures of the device.
 //
-// Refresh        each set of banks of a rank owes a refresh each tREFI; the sets take turns from
-//                time 0 on. JEDEC allows controllers to
-//                postpone eight (JESD79-3 and JESD79-4, "Refresh Command": at most 9 tREFI between
-//                two refreshes), and as many issued in advance count. The exact engine postpones
-//                none: from k * tREFI on, the rank takes only precharges until refresh k.
+// Refresh        Each refresh set of a rank requires one refresh per tREFI; the sets are refreshed
+//                in turn. JEDEC allows a controller to postpone eight refreshes, and to issue eight
+//                in advance (JESD79-3 and JESD79-4, "Refresh Command": at most 9 tREFI between two
+//                refreshes). The exact engine postpones none: when a refresh is due, the set
+//                accepts only precharges until it is issued.
 //
 // Thread safety  pure.
 #pragma once
@@ -19,17 +19,18 @@
 namespace nearfar::sim {
 
 struct Violation {
-  std::string rule; ///< the figure that was not kept, such as tRCD, or what was done to a bank
-  Time at = 0;      ///< of the later command
-  Time missing = 0; ///< how much too early it came; for tREFI: how long the refresh is overdue
+  std::string rule; ///< the violated figure, such as tRCD, or state rule
+  Time at = 0;      ///< time of the violating command
+  Time missing = 0; ///< time by which it is too early; tREFI: time since the refresh was due
 };
 
-constexpr unsigned jedec_refreshes = 8; ///< that may be postponed, and that count in advance
+constexpr unsigned jedec_refreshes = 8; ///< maximum postponed, and maximum issued in advance
 
-/// All violations, in the order of time. Commands may come in any order. Two rules of state take
-/// the first look: a bank is activated only when closed, and read only in the row that is open.
-/// `postponed` is the number of refreshes that the controller may owe a rank. An overdue refresh is
-/// reported once, at the first command of the rank after it, and counts as issued from there on.
+/// Returns all violations in order of time. `commands` may be in any order. `postponed`: number of
+/// refreshes that the controller may postpone.
+/// State rules are checked, too: only a closed bank is activated, and only the open row is
+/// accessed. An overdue refresh is reported once, at the next command of its set, and counts as
+/// issued from then on.
 std::vector<Violation> check_timing(const Device& device, std::span<const Command> commands,
                                     unsigned postponed = 0);
 

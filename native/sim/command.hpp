@@ -1,11 +1,11 @@
-// One command on a channel's bus, as the exact engine issues it and the checker judges it.
+// A command of a channel: issued by the exact engine, verified by the checker.
 #pragma once
 
 #include "sim/device.hpp"
 
 namespace nearfar::sim {
 
-/// The last three are of a rank: it powers down, refreshes itself, or ends either state.
+/// The last three change the power state of a rank; `wake` ends power-down or self-refresh.
 enum class Act : unsigned char {
   activate,
   read,
@@ -20,13 +20,13 @@ enum class Act : unsigned char {
 struct Command {
   Time at = 0;
   Act act = Act::activate;
-  bool automatic = false; ///< a precharge that came with a column command: not on the bus
+  bool automatic = false; ///< auto-precharge of a column command: does not occupy the command bus
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;
   std::uint32_t group = 0;
-  std::uint32_t bank =
-      0; ///< of the channel, as in Place; of a refresh, one that it refreshes; of a
-         ///< command of a rank, its first
+  /// Number in the channel, as in Place. Refresh: a bank of the set. Power states: the first bank
+  /// of the rank.
+  std::uint32_t bank = 0;
   std::uint64_t row = 0;
 };
 

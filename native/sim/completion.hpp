@@ -8,7 +8,7 @@
 namespace nearfar::sim {
 
 constexpr Time never = std::numeric_limits<Time>::max();
-constexpr std::uint64_t no_access = ~std::uint64_t{0}; ///< not the id of an access
+constexpr std::uint64_t no_access = ~std::uint64_t{0}; ///< an invalid id
 
 struct Completion {
   std::uint64_t id;

@@ -7,7 +7,7 @@ namespace {
 constexpr double max_ns = 1e9;
 constexpr double ps_per_ns = 1000;
 
-/// The value whose name stands at its place in `names`. Errors: bad_input with `known`.
+/// The value whose number is the index of `name` in `names`. Errors: bad_input that lists `known`.
 template <class Setting, std::size_t count>
 Result<Setting> named(const char* what, std::string_view name,
                       const std::string_view (&names)[count], const char* known) {
@@ -18,11 +18,11 @@ Result<Setting> named(const char* what, std::string_view name,
       .try_next("use %s", known);
 }
 
-/// Errors: bad_input for a time that is negative or longer than a second.
-Result<Time> after(const char* what, double ns) {
+/// An idle time in ps. `what`: the event at its end. Errors: bad_input unless 0 to 1 s.
+Result<Time> idle_time(const char* what, double ns) {
   if (ns >= 0 && ns <= max_ns) return static_cast<Time>(ns * ps_per_ns);
   return Error::make(Errc::bad_input, "invalid idle time until %s: %g ns", what, ns)
-      .try_next("give 0 or more, and at most a second");
+      .try_next("give 0 to 1e9 ns (a second)");
 }
 
 } // namespace
@@ -31,13 +31,13 @@ Status check(const Controller& controller) {
   if (controller.drain_from == 0 || controller.drain_from > max_drain_from ||
       controller.drain_to >= controller.drain_from || controller.drain_idle == 0 ||
       controller.drain_idle > controller.drain_from)
-    return Error::make(Errc::bad_input, "invalid write drain: from %u to %u, idle from %u",
-                       controller.drain_from, controller.drain_to, controller.drain_idle)
-        .try_next("drain from at most %u writes to fewer; idle from 1 up to the first of them",
+    return Error::make(Errc::bad_input, "invalid write drain %u:%u:%u", controller.drain_from,
+                       controller.drain_to, controller.drain_idle)
+        .try_next("give FROM:TO:IDLE with FROM at most %u, TO below FROM, and IDLE from 1 to FROM",
                   max_drain_from);
   if (controller.scheduler == Scheduler::fcfs && controller.row_hit_cap)
     return Error::make(Errc::bad_input, "a cap on row hits has no effect with FCFS")
-        .try_next("leave the cap out, or choose FR-FCFS");
+        .try_next("omit the cap, or choose FR-FCFS");
   return Done{};
 }
 
@@ -46,7 +46,7 @@ Result<Controller> make_controller(const ControllerSettings& settings) {
   Result<PagePolicy> page = named<PagePolicy>("page policy", settings.page_policy,
                                               page_policy_names, "open, closed or timeout");
   if (!page) return page.error();
-  Result<Time> timeout = after("a row is closed", settings.timeout_ns);
+  Result<Time> timeout = idle_time("a row is closed", settings.timeout_ns);
   if (!timeout) return timeout.error();
   Result<Scheduler> scheduler =
       named<Scheduler>("scheduler", settings.scheduler, scheduler_names, "fr-fcfs or fcfs");
@@ -62,12 +62,12 @@ Result<Controller> make_controller(const ControllerSettings& settings) {
   made.drain_idle = settings.drain_idle;
   made.mapping = *mapping;
   if (settings.power_down_after_ns) {
-    Result<Time> idle = after("a rank powers down", *settings.power_down_after_ns);
+    Result<Time> idle = idle_time("a rank powers down", *settings.power_down_after_ns);
     if (!idle) return idle.error();
     made.power_down_after = *idle;
   }
   if (settings.self_refresh_after_ns) {
-    Result<Time> idle = after("a rank refreshes itself", *settings.self_refresh_after_ns);
+    Result<Time> idle = idle_time("a rank enters self-refresh", *settings.self_refresh_after_ns);
     if (!idle) return idle.error();
     made.self_refresh_after = *idle;
   }

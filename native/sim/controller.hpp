@@ -1,4 +1,5 @@
-// How a memory controller treats rows and writes, in both engines.
+// Settings of a memory controller: row policy, scheduler, write queue, power states, address
+// mapping.
 //
 // Thread safety  none: values.
 #pragma once
@@ -10,13 +11,15 @@
 
 namespace nearfar::sim {
 
-/// When an open row is closed: when another row is required, with its last access, or after some
-/// idle time.
+/// When a row that no request needs is closed.
+/// open: when a request needs another row of the bank. closed: with its last access. timeout: after
+/// an idle time.
 enum class PagePolicy : unsigned char { open, closed, timeout };
 inline constexpr std::string_view page_policy_names[] = {"open", "closed", "timeout"};
 
-/// Which of the waiting requests issues the next command: the one whose command becomes legal first
-/// (row hits, then the oldest, if several do), or the oldest alone.
+/// Which command is issued next.
+/// fr_fcfs: the command that is legal first; ties: row hits, then the oldest request. fcfs: a
+/// command of the oldest request only.
 enum class Scheduler : unsigned char { fr_fcfs, fcfs };
 inline constexpr std::string_view scheduler_names[] = {"fr-fcfs", "fcfs"};
 
@@ -24,16 +27,16 @@ constexpr unsigned max_drain_from = 1024;
 
 struct Controller {
   PagePolicy page = PagePolicy::open;
-  Time timeout = 100'000;   ///< of PagePolicy::timeout: idle time of a row until it is closed
-  unsigned drain_from = 32; ///< posted writes waiting in a channel when they start to be written
-  unsigned drain_to = 16;   ///< and how many are left when reads come first again
-  unsigned drain_idle = 1;  ///< and how many are enough while no read waits
+  Time timeout = 100'000;   ///< idle time of a row until PagePolicy::timeout closes it
+  unsigned drain_from = 32; ///< queued writes of a channel that start a drain
+  unsigned drain_to = 16;   ///< queued writes that end a drain
+  unsigned drain_idle = 1;  ///< queued writes that start a drain while no demand waits
   Scheduler scheduler = Scheduler::fr_fcfs;
-  unsigned row_hit_cap =
-      0; ///< column commands to an open row before an older request that requires
-         ///< another row of the bank goes first; 0: no limit
-  /// Idle time of a rank until it powers down, and until it refreshes itself; `never`: it does not.
-  /// Devices without tXP and tXS do not.
+  /// Column commands to an open row before an older request for another row of the bank goes first;
+  /// 0: no limit.
+  unsigned row_hit_cap = 0;
+  /// Idle time of a rank until it enters the state; `never`: the state is not used. Devices without
+  /// tXP do not power down, devices without tXS do not enter self-refresh.
   Time power_down_after = never;
   Time self_refresh_after = never;
   AddressMapping mapping = default_mapping;
@@ -42,7 +45,7 @@ struct Controller {
 /// Errors: bad_input that names settings that contradict each other.
 Status check(const Controller& controller);
 
-/// The settings by the names and units that users write.
+/// The settings with the names and units of the user interfaces.
 struct ControllerSettings {
   const char* page_policy = "open";
   double timeout_ns = 100;

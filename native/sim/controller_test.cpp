@@ -60,7 +60,7 @@ TEST_CASE("an unknown or contradictory setting is refused by its name") {
   for (const double ns : {-1.0, 1e10, std::nan("")}) {
     refused({.timeout_ns = ns}, "a row is closed");
     refused({.power_down_after_ns = ns}, "powers down");
-    refused({.self_refresh_after_ns = ns}, "refreshes itself");
+    refused({.self_refresh_after_ns = ns}, "enters self-refresh");
   }
   refused({.drain_from = 8, .drain_to = 8}, "write drain");
   refused({.drain_from = 20, .drain_idle = 21}, "write drain");

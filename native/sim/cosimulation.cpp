@@ -10,16 +10,16 @@ Status check_states(const Device& device, const Controller& controller) {
   const bool refreshes = controller.self_refresh_after != never;
   const char* state = nullptr;
   if (powers_down && device.timing.tXP == 0)
-    state = "power-down has no effect: no tXP";
+    state = "power-down (tXP)";
   else if (refreshes && device.timing.tXS == 0)
-    state = "self-refresh has no effect: no tXS";
+    state = "self-refresh (tXS)";
   if (!state) return Done{};
-  return Error::make(Errc::bad_input, "%s is known of %s", state, device.name.c_str())
-      .try_next("leave it out, or name a device with this state, such as ddr4-3200");
+  return Error::make(Errc::bad_input, "%s has no %s", device.name.c_str(), state)
+      .try_next("omit the setting, or choose a device with this state, such as ddr4-3200");
 }
 
 constexpr Time clock_without_commands = 1000;
-/// Times of requests lie beyond the present one: this leaves half of the numbers for them.
+/// Limit of the current time. Times of requests may be later; half of the range remains for them.
 constexpr Time max_time = Time{1} << 62;
 constexpr Time ps_per_day = Time{86'400} * 1'000'000'000'000;
 
@@ -28,8 +28,8 @@ constexpr Time ps_per_day = Time{86'400} * 1'000'000'000'000;
 Result<Cosimulation> Cosimulation::create(const Device& device, const Controller& controller,
                                           unsigned read_queue) {
   if (read_queue == 0)
-    return Error::make(Errc::bad_input, "a memory without a read queue takes no reads")
-        .try_next("give a read queue of at least 1");
+    return Error::make(Errc::bad_input, "invalid read queue 0: it would accept no reads")
+        .try_next("give 1 or more");
   if (Status checked = check(controller); !checked) return checked.error();
   if (Status checked = check_states(device, controller); !checked) return checked.error();
   Result<ExactMemory> memory = ExactMemory::create(device, controller, nullptr);
@@ -55,7 +55,7 @@ bool Cosimulation::enqueue(std::uint64_t id, std::uint64_t address, bool write) 
   const std::uint64_t line = address >> line_shift;
   if (write) {
     const Time at = link_.present() ? link_.down(now_, true, nullptr) : now_;
-    writable_ = now_ + *memory_.post(at, line) - at; // later only if a buffer is full
+    writable_ = now_ + *memory_.post(at, line) - at; // > now_ only if a buffer is full
     return true;
   }
   std::uint64_t number = reads_.size();

@@ -1,9 +1,9 @@
-// One memory in the exact engine, driven clock by clock by another simulator.
+// A memory in the exact engine for co-simulation: another simulator drives it clock by clock.
 //
 // Time           starts at clock 0. A request arrives at the clock at which it is enqueued.
-// Reads          complete when their data arrive at the processor's end of the link.
-// Writes         are posted: their sender is done when they are accepted.
-// Backpressure   a request that finds its queue full is not accepted.
+// Reads          complete when their data arrive at the CPU side of the link.
+// Writes         are posted: they are complete for the sender when they are accepted.
+// Backpressure   a request is not accepted while its queue is full.
 // Thread safety  one thread.
 #pragma once
 
@@ -18,9 +18,9 @@ namespace nearfar::sim {
 
 class Cosimulation {
 public:
-  /// `read_queue`: reads that a channel takes until one of them completes.
-  /// Errors: bad_input (no read queue; a controller that contradicts itself or the device; the
-  /// device).
+  /// `read_queue`: capacity of a channel's read queue, in requests.
+  /// Errors: bad_input (a read queue of 0; a power state that the device does not have); those of
+  /// check() and of the device.
   static Result<Cosimulation> create(const Device& device, const Controller& controller,
                                      unsigned read_queue);
 
@@ -31,26 +31,26 @@ public:
 
   const Device& device() const { return device_; }
 
-  /// Length of a clock: the memory's; 1 ns for a memory without commands.
+  /// Length of a clock of the memory; 1 ns for a device without published commands.
   Time clock_ps() const { return clock_; }
   std::uint64_t clock() const { return now_ / clock_; }
-  /// The clock at which the caller sees what happened at a time.
+  /// The clock at which an event at time `at` is visible to the caller.
   std::uint64_t clock_at(Time at) const { return (at + clock_ - 1) / clock_; }
 
-  /// Whether enqueue() takes this request now.
+  /// Whether enqueue() would accept this request now.
   bool accepts(std::uint64_t address, bool write) const;
 
-  /// A request for the line of 64 bytes at `address`. `id` is what tick() reports of a read.
-  /// False, and nothing happens, if the queue of its channel is full.
+  /// Requests the line of 64 bytes that contains `address`. tick() reports a read by its `id`.
+  /// Returns false, without an effect, if the queue of the channel is full.
   bool enqueue(std::uint64_t id, std::uint64_t address, bool write);
 
-  /// Advances by so many clocks. Appends the reads that have completed since, in order of time;
-  /// Completion::at is in picoseconds. Errors: bad_input, and nothing happens, if the simulated
-  /// time would exceed its limit.
+  /// Advances by `clocks`. Appends the reads that completed in this time, in order of time;
+  /// Completion::at is in picoseconds. Errors: bad_input, without an effect, if the simulated time
+  /// would exceed its limit.
   Status tick(std::uint64_t clocks, std::vector<Completion>& completed);
 
-  /// Writes all posted writes as if no other request arrived, and ends the simulation: no request
-  /// is accepted any more, and further calls return the same.
+  /// Drains all posted writes and ends the simulation: no request is accepted afterwards. Further
+  /// calls return the same result.
   struct Finished {
     Work work;
     Spent spent;
@@ -77,14 +77,15 @@ private:
   LinkState link_;
   Time clock_;
   Time now_ = 0;
-  Time writable_ = 0; ///< when the next write is accepted, as far as it is known
+  Time writable_ = 0; ///< earliest time at which the next write is accepted
   Device device_;
   std::optional<Finished> finished_;
   unsigned read_queue_;
   std::vector<unsigned> reading_; ///< reads in flight, by channel
-  std::vector<Read> reads_;       ///< by number; completed ones are used again
+  std::vector<Read> reads_;       ///< by number; numbers are reused
   std::vector<std::uint64_t> unused_;
-  std::priority_queue<Completion, std::vector<Completion>, Later> arriving_; ///< by number
+  /// Id: number of the read.
+  std::priority_queue<Completion, std::vector<Completion>, Later> arriving_;
 };
 
 } // namespace nearfar::sim

@@ -13,8 +13,8 @@ constexpr double ps_per_ns = 1000;
 constexpr double min_bandwidth = 1e6;                  ///< B/s
 constexpr std::uint64_t max_banks = 1 << 16;           ///< of all channels
 constexpr std::uint64_t max_link_queue = 1 << 16;      ///< requests
-constexpr std::uint64_t max_unit_bytes = 1 << 20;      ///< of the medium of a queue
-constexpr std::uint64_t max_buffer_bytes = 1ull << 40; ///< of all its levels
+constexpr std::uint64_t max_unit_bytes = 1 << 20;      ///< access unit of a queued device
+constexpr std::uint64_t max_buffer_bytes = 1ull << 40; ///< of one buffer
 
 struct TimeField {
   const char* name;
@@ -80,7 +80,7 @@ constexpr EnergyField energies[] = {
     {"self_refresh_W", &Energy::self_refresh_W},
 };
 
-/// Figures by name, each of which must be used.
+/// Reads figures by name. A figure that is not read is an error.
 class FigureReader {
 public:
   FigureReader(const char* device, const Figures& figures)
@@ -100,19 +100,19 @@ public:
     if (!found && required && missing_.empty()) missing_ = name;
     if (!found) return otherwise;
     if (*found >= 0 && std::isfinite(*found)) return *found;
-    refuse(name, "no number of 0 or more");
+    refuse(name, "not a number of 0 or more");
     return otherwise;
   }
 
-  /// ns; a second and more fits no engine.
+  /// A time in ns, below a second.
   double time(const char* name, bool required) {
     const double ns = take(name, required);
     if (ns < 1e9) return ns;
-    refuse(name, "no time below a second");
+    refuse(name, "not below a second (1e9 ns)");
     return 0;
   }
 
-  /// B/s; with less, simulations would consist of refreshes.
+  /// A bandwidth in B/s. Below 1 MB/s, a run would consist of refreshes.
   double bandwidth(const char* name, bool required) {
     const double rate = take(name, required);
     if (rate > 0 && rate < min_bandwidth) refuse(name, "less than 1 MB/s");
@@ -122,7 +122,7 @@ public:
   std::uint64_t count(const char* name, bool required, double otherwise) {
     const double number = take(name, required, otherwise);
     if (number < 1e15 && number == std::floor(number)) return static_cast<std::uint64_t>(number);
-    refuse(name, "no whole number");
+    refuse(name, "not a whole number");
     return 0;
   }
 
@@ -136,9 +136,9 @@ public:
           .try_next("fix it in the profile");
     for (std::size_t i = 0; i < figures_.size(); ++i)
       if (!used_[i])
-        return Error::make(Errc::bad_input, "a device of this kind knows no %s, which %s has",
+        return Error::make(Errc::bad_input, "unknown figure %s of the device %s",
                            figures_[i].first.c_str(), device_)
-            .try_next("take it out of the profile");
+            .try_next("remove it from the profile");
     return Done{};
   }
 
@@ -159,19 +159,20 @@ private:
 
 Time picoseconds(double ns) { return static_cast<Time>(std::llround(ns * ps_per_ns)); }
 
-/// Up to whole clocks; what exceeds a whole clock by less than a hundredth was a rounded figure.
+/// Rounds up to whole clocks. An excess of less than 0.01 clocks is taken as a rounding error of
+/// the figure.
 Time whole_clocks(double ns, Time clock) {
   const double clocks = ns * ps_per_ns / static_cast<double>(clock);
   return static_cast<Time>(std::ceil(clocks - 0.01)) * clock;
 }
 
 Error contradiction(const Device& device, const char* field, const char* rule) {
-  return Error::make(Errc::bad_input, "%s of the device %s contradicts the rest: %s", field,
-                     device.name.c_str(), rule)
+  return Error::make(Errc::bad_input, "invalid %s of the device %s: %s", field, device.name.c_str(),
+                     rule)
       .try_next("fix it in the profile");
 }
 
-/// A rule that every device of commands keeps, and the figure to blame.
+/// A condition on the figures of a device of commands, and the figure that the message names.
 struct Rule {
   bool kept;
   const char* field;
@@ -181,26 +182,26 @@ struct Rule {
 Status check_commands(const Device& d) {
   const Timing& t = d.timing;
   const Rule rules[] = {
-      {t.burst > 0, "burst", "a line takes time on the bus"},
-      {t.tRCD > 0, "tRCD", "a row is not there at once"},
-      {t.tCCD >= t.burst, "tCCD", "column commands closer than a burst would collide"},
+      {t.burst > 0, "burst", "it must be above 0"},
+      {t.tRCD > 0, "tRCD", "it must be above 0"},
+      {t.tCCD >= t.burst, "tCCD", "it is less than burst"},
       {t.tCCDL >= t.tCCD, "tCCDL", "it is less than tCCD"},
       {t.tCCDLWR >= t.tCCDL, "tCCDLWR", "it is less than tCCDL"},
       {t.tRRDL >= t.tRRD, "tRRDL", "it is less than tRRD"},
       {t.tWTRL >= t.tWTR, "tWTRL", "it is less than tWTR"},
-      {t.tRAS >= t.tRCD, "tRAS", "a row would be closed before it is there (tRCD)"},
+      {t.tRAS >= t.tRCD, "tRAS", "it is less than tRCD"},
       {t.tFAW == 0 || t.tFAW >= t.tRRD, "tFAW", "it is less than tRRD"},
       {t.t32AW == 0 || t.t32AW >= 8 * t.tFAW, "t32AW", "it is less than eight tFAW"},
       {t.tRPclean <= t.tRP, "tRPclean", "it is more than tRP"},
       {(t.tRFC == 0) == (t.tREFI == 0), t.tRFC ? "tREFI" : "tRFC",
        "give both figures of refresh, or none"},
       {t.tREFI == 0 || t.tREFI > t.tRFC + t.tRAS + t.tRP, "tREFI",
-       "refresh leaves no time for anything else"},
-      {d.shape.command_buses <= 2, "command_buses", "there are 1 or 2"},
-      {d.shape.command_clocks <= 2, "command_clocks", "there are 1 or 2"},
+       "it leaves no time between refreshes (tRFC + tRAS + tRP)"},
+      {d.shape.command_buses <= 2, "command_buses", "it must be 1 or 2"},
+      {d.shape.command_clocks <= 2, "command_clocks", "it must be 1 or 2"},
       {d.shape.refresh_sets <= d.shape.banks * d.shape.groups, "refresh_sets",
-       "a rank has fewer banks"},
-      {d.shape.row_bytes >= line_bytes, "row_bytes", "a row holds less than a line"},
+       "it is more than the banks of a rank"},
+      {d.shape.row_bytes >= line_bytes, "row_bytes", "it is less than a line of 64 bytes"},
   };
   for (const Rule& rule : rules)
     if (!rule.kept) return contradiction(d, rule.field, rule.rule);
@@ -210,7 +211,7 @@ Status check_commands(const Device& d) {
   const Shape& s = d.shape;
   if (s.channels * s.ranks > max_banks || s.channels * s.ranks * s.groups > max_banks ||
       s.channels * s.ranks * s.groups * s.banks > max_banks)
-    return contradiction(d, "channels", "all channels together have at most 65536 banks");
+    return contradiction(d, "channels", "the channels together have more than 65536 banks");
   return Done{};
 }
 
@@ -267,12 +268,12 @@ void read_link(Link& link, FigureReader& reader) {
 
 Status check_link(const Device& d) {
   if ((d.link.latency > 0 || !d.link.by_load.empty()) && !d.link.present())
-    return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
+    return contradiction(d, "link_bandwidth", "a link with a latency requires a bandwidth");
   if (d.link.queue > max_link_queue)
-    return contradiction(d, "link_queue_depth", "a link has at most 65536 requests in flight");
+    return contradiction(d, "link_queue_depth", "it must be at most 65536");
   for (std::size_t i = 1; i < d.link.by_load.size(); ++i)
     if (d.link.by_load[i].bytes_per_s <= d.link.by_load[i - 1].bytes_per_s)
-      return contradiction(d, "link_latency_by_load_ns", "its loads do not increase");
+      return contradiction(d, "link_latency_by_load_ns", "its loads must increase");
   return Done{};
 }
 
@@ -294,11 +295,12 @@ Status check_queued(const Device& d) {
                            "an entry must be a power of two of at least 64");
     if (buffer.bytes <= bytes || buffer.bytes % buffer.entry_bytes)
       return contradiction(d, "buffer_by_level_bytes",
-                           "levels grow outwards, and hold whole entries");
+                           "it must increase outwards, in whole entries");
     if (buffer.bytes > max_buffer_bytes)
-      return contradiction(d, "buffer_by_level_bytes", "a level has at most 1 TiB");
+      return contradiction(d, "buffer_by_level_bytes", "it must be at most 1 TiB");
     if (buffer.latency < latency || buffer.latency > q.read_latency)
-      return contradiction(d, "buffered_read_latency", "levels further out are not faster");
+      return contradiction(d, "buffered_read_latency",
+                           "it must not decrease outwards, nor exceed read_latency");
     bytes = buffer.bytes;
     latency = buffer.latency;
   }

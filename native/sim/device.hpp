@@ -1,11 +1,11 @@
-// A memory as the simulators see it: shape, timings, energy; checked once, then trusted.
+// A simulated memory device: shape, timings, energy. make_device() checks all figures.
 //
-// Units          times in picoseconds; those of commands are whole clocks. Energy in joules, power
-//                in watts. A rank's figures are of all its chips together.
-// Two kinds      commands: banks with rows, driven by activate, column command and precharge
-//                (DDR3/4/5, PCM); queued: a chain of buffers in front of a medium, of which latency
-//                and bandwidth alone are published (Optane-like, or a measured profile).
-// In front       optionally a link (CXL): latency each way, bandwidth each way, requests in flight.
+// Units          Times in picoseconds; timings of commands are whole clocks. Energy in joules,
+//                power in watts; those of a rank are of all its chips together.
+// Kinds          commands: banks with rows, driven by activate, column command and precharge
+//                (DDR3/4/5, PCM). queued: buffers in front of a medium, for memories with published
+//                latency and bandwidth but no published commands (Optane, measured profiles).
+// Link           optional (CXL): latency and bandwidth of each direction, requests in flight.
 // Thread safety  values.
 #pragma once
 
@@ -24,97 +24,99 @@ using Time = std::uint64_t; ///< picoseconds since the start
 constexpr unsigned line_bytes = 64;
 constexpr unsigned line_shift = 6;
 
-/// JEDEC's names. L: two commands to one bank group; without groups equal to the other.
+/// Timings with JEDEC's names. Suffix L: between two commands to the same bank group; equal to the
+/// value without the suffix if the device has no groups.
 struct Timing {
   Time clock = 0;
-  Time tRCD = 0;     ///< activate to column command; to a read if tRCDWR differs
+  Time tRCD = 0;     ///< activate to read; to write too unless tRCDWR is given
   Time tRCDWR = 0;   ///< activate to write
-  Time tRP = 0;      ///< precharge to activate, of a row that was written
-  Time tRPclean = 0; ///< the same of a row that was only read: less where reads destroy nothing
+  Time tRP = 0;      ///< precharge to activate, after writes to the row
+  Time tRPclean = 0; ///< precharge to activate, after reads only: shorter if reads are not
+                     ///< destructive (PCM)
   Time tRAS = 0;     ///< activate to precharge
   Time CL = 0;       ///< read to its data
   Time CWL = 0;      ///< write to its data
-  Time burst = 0;    ///< a line on the bus
+  Time burst = 0;    ///< time of a line on the data bus
   Time tCCD = 0;     ///< column command to column command
   Time tCCDL = 0;
   Time tCCDLWR = 0; ///< write to write of one bank group
   Time tRRD = 0;    ///< activate to activate of another bank of the rank
   Time tRRDL = 0;
-  Time tRRDpre = 0; ///< precharge to precharge of another bank that writes its array (PCM)
-  Time tFAW = 0;    ///< window of at most four activates of a rank
-  Time t32AW = 0;   ///< window of at most 32 (GDDR)
+  Time tRRDpre = 0; ///< precharge to precharge of the rank if both write the array (PCM)
+  Time tFAW = 0;    ///< window of at most 4 activates of a rank
+  Time t32AW = 0;   ///< window of at most 32 activates of a rank (GDDR)
   Time tWTR = 0;    ///< end of write data to read of the rank
   Time tWTRL = 0;
   Time tWR = 0;    ///< end of write data to precharge
   Time tRTP = 0;   ///< read to precharge
-  Time tRTRS = 0;  ///< idle bus between the data of two ranks, or of a read and a write
-  Time tRFC = 0;   ///< refresh to activate of a bank that it refreshes
-  Time tREFI = 0;  ///< between refreshes of a bank; 0 for a memory without
-  Time tXP = 0;    ///< end of power-down to the next command; 0 for a memory without
-  Time tXS = 0;    ///< end of self-refresh to the next command; 0 for a memory without
-  Time tCKE = 0;   ///< shortest power-down
-  Time tCKESR = 0; ///< shortest self-refresh
+  Time tRTRS = 0;  ///< idle time of the data bus when the rank or the direction changes
+  Time tRFC = 0;   ///< refresh to activate of a refreshed bank
+  Time tREFI = 0;  ///< refresh interval of a bank; 0: the device needs no refresh
+  Time tXP = 0;    ///< end of power-down to the next command; 0: no power-down
+  Time tXS = 0;    ///< end of self-refresh to the next command; 0: no self-refresh
+  Time tCKE = 0;   ///< minimum duration of a power-down
+  Time tCKESR = 0; ///< minimum duration of a self-refresh
 
-  /// Rounds up to the next clock edge.
+  /// Rounds up to whole clocks.
   Time whole_clocks(Time at) const { return (at + clock - 1) / clock * clock; }
 };
 
-/// All but row_bytes counts; all powers of two.
+/// Counts, and the bytes of a row. All are powers of two.
 struct Shape {
   std::uint64_t channels = 1;
   std::uint64_t ranks = 1;
   std::uint64_t groups = 1;
-  std::uint64_t banks = 1; ///< of a group
+  std::uint64_t banks = 1; ///< per group
   std::uint64_t row_bytes = 0;
-  std::uint64_t command_buses = 1;  ///< 2: row and column commands have one each (HBM)
-  std::uint64_t command_clocks = 1; ///< of an activate or column command on its bus (DDR5: 2)
-  /// Sets of banks of a rank that are refreshed one after another; bank number modulo sets is the
-  /// set. 1: all banks at once; `banks`: the same bank of each group (DDR5's same-bank refresh);
+  std::uint64_t command_buses = 1;  ///< 2: one for row and one for column commands (HBM)
+  std::uint64_t command_clocks = 1; ///< clocks of an activate or column command (DDR5: 2)
+  /// Number of refresh sets of a rank. The set of a bank is its number modulo refresh_sets.
+  /// 1: all banks together. `banks`: the same bank of each group (DDR5's same-bank refresh).
   /// `banks` * `groups`: single banks.
   std::uint64_t refresh_sets = 1;
 };
 
 struct Energy {
-  double activate = 0;    ///< a row brought into the buffer, and closed again if it was only read
-  double array_write = 0; ///< what closing a written row takes beyond that
-  double read = 0;        ///< a line out of the row buffer
-  double write = 0;       ///< a line into it
-  double refresh = 0;     ///< one refresh command
-  double active_W = 0;    ///< a rank with an open row
-  double idle_W = 0;      ///< a rank with none
-  double active_power_down_W = 0; ///< a rank that powered down with an open row
-  double power_down_W = 0;        ///< a rank that powered down with none
+  double activate = 0;            ///< activate, and precharge of a row that was only read
+  double array_write = 0;         ///< additional energy of the precharge of a written row
+  double read = 0;                ///< read of a line from the row buffer
+  double write = 0;               ///< write of a line to the row buffer
+  double refresh = 0;             ///< refresh command
+  double active_W = 0;            ///< rank with an open row
+  double idle_W = 0;              ///< rank without an open row
+  double active_power_down_W = 0; ///< rank in power-down, with an open row
+  double power_down_W = 0;        ///< rank in power-down, without an open row
   double self_refresh_W = 0;
-  bool known = false; ///< false if the profile has no figures: no energy is reported
+  bool known = false; ///< whether the profile has figures; if not, no energy is reported
 };
 
 struct Buffer {
   std::uint64_t bytes = 0;
   std::uint64_t entry_bytes = 0;
-  Time latency = 0; ///< of a read that hits it
+  Time latency = 0; ///< of a read that hits the buffer
 };
 
 struct Queued {
-  std::vector<Buffer> buffers;   ///< the innermost first
-  Time read_latency = 0;         ///< of a read that reaches the medium
-  Time write_latency = 0;        ///< until a write is safe
-  std::uint64_t unit_bytes = 64; ///< what the medium reads and writes at once
+  std::vector<Buffer> buffers;   ///< innermost first
+  Time read_latency = 0;         ///< of a read that misses all buffers
+  Time write_latency = 0;        ///< until a write is complete
+  std::uint64_t unit_bytes = 64; ///< access unit of the medium
   double read_bytes_per_s = 0;
   double write_bytes_per_s = 0;
-  double both_bytes_per_s = 0; ///< reads and writes at the same time; 0: they alternate
+  double both_bytes_per_s = 0; ///< bound of the sum of both; 0: reads and writes alternate
 };
 
-/// Latency one way at a load of both directions together.
+/// One-way latency at a load. The load is the sum of both directions.
 struct LinkLoad {
   double bytes_per_s = 0;
   Time latency = 0;
 };
 
 struct Link {
-  Time latency = 0;              ///< one way; 0 and no bandwidth: no link
-  std::vector<LinkLoad> by_load; ///< if known, by increasing load; takes the place of `latency`
-  double bytes_per_s = 0;        ///< one way
-  std::uint64_t queue = 0;       ///< requests in flight at most; 0: no limit
+  Time latency = 0;              ///< one way
+  std::vector<LinkLoad> by_load; ///< by increasing load; if not empty, replaces `latency`
+  double bytes_per_s = 0;        ///< one way; 0: no link
+  std::uint64_t queue = 0;       ///< maximum of requests in flight; 0: no limit
   bool present() const { return bytes_per_s > 0; }
 };
 
@@ -131,33 +133,33 @@ struct Device {
   Energy energy;
 };
 
-/// A figure by the name that profiles give it: "tRCD" in ns, "banks", "read_bandwidth" in B/s, ...
+/// Figures by their names in profiles: "tRCD" in ns, "banks", "read_bandwidth" in B/s, ...
 using Figures = std::vector<std::pair<std::string, double>>;
 
-/// Builds and checks. Timings in ns are rounded up to whole clocks. Buffers are
-/// buffer0_bytes, buffer0_entry_bytes, buffer0_latency and so on; points of the link's latency by
-/// load are link_load0_bandwidth, link_load0_latency and so on.
-/// Errors: bad_input that names the figure that is absent, unknown or contradicts another.
+/// Builds a device and checks its figures. Timings in ns are rounded up to whole clocks. Buffers:
+/// buffer0_bytes, buffer0_entry_bytes, buffer0_latency, buffer1_bytes, ... Link latency by load:
+/// link_load0_bandwidth, link_load0_latency, link_load1_bandwidth, ...
+/// Errors: bad_input that names a figure which is missing, unknown or contradicts another.
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 
-/// What happened in one memory; energy and wear are computed from it.
+/// Events of one memory. energy_of() computes the energy from them.
 struct Work {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t row_hits = 0;
   std::uint64_t activates = 0;
-  std::uint64_t array_writes = 0; ///< rows closed that had been written
-  std::uint64_t refreshes = 0;    ///< commands
+  std::uint64_t array_writes = 0; ///< precharges of written rows
+  std::uint64_t refreshes = 0;    ///< refresh commands
   Time active = 0;                ///< time with an open row, summed over ranks
-  Time active_power_down = 0;     ///< of it in power-down
-  Time power_down = 0;            ///< in power-down without an open row, summed over ranks
-  Time self_refresh = 0;          ///< summed over ranks
-  std::uint64_t buffer_hits = 0;  ///< queued: reads that did not reach the medium
+  Time active_power_down = 0;     ///< part of `active` in power-down
+  Time power_down = 0;            ///< time in power-down without an open row, summed over ranks
+  Time self_refresh = 0;          ///< time in self-refresh, summed over ranks
+  std::uint64_t buffer_hits = 0;  ///< queued: reads that hit a buffer
 
   Work& operator+=(const Work& other);
 };
 
-/// Joules by what they were spent on.
+/// Energy by cause, in joules.
 struct Spent {
   double activate = 0;
   double array_write = 0;
@@ -168,7 +170,7 @@ struct Spent {
   double total() const { return activate + array_write + read + write + refresh + background; }
 };
 
-/// Over `end` picoseconds from the start.
+/// Energy of the work of a run that ends at `end`.
 Spent energy_of(const Device& device, const Work& work, Time end);
 
 } // namespace nearfar::sim

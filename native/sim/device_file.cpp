@@ -10,11 +10,12 @@ namespace nearfar::sim {
 namespace {
 
 constexpr std::string_view first_line = "nearfar-device 1";
-constexpr std::size_t max_bytes = 64 << 10; ///< a thousand lines; a device has fewer than fifty
+constexpr std::size_t max_bytes = 64 << 10; ///< about 1000 lines; device files have fewer than 50
 constexpr const char* how_to_make =
-    "make it of a profile: nearfar profile export PROFILE --out FILE";
+    "write it from a profile: nearfar profile export PROFILE --out FILE";
 
-/// Takes the text up to `separator` off the front; all of it if there is none.
+/// Removes the text up to the first `separator` from `text` and returns it; all text if there is no
+/// separator.
 std::string_view take(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, end);
@@ -35,10 +36,10 @@ public:
       ++line_;
       if (Status read = entry(take(text, '\n')); !read) return read.error();
     }
-    if (name_.empty() || kind_.empty()) return damaged("it has no name or no kind");
+    if (name_.empty() || kind_.empty()) return damaged("no name or no kind");
     const auto* known =
         std::find(std::begin(memory_kind_names), std::end(memory_kind_names), kind_);
-    if (known == std::end(memory_kind_names)) return damaged("its kind is not commands or queued");
+    if (known == std::end(memory_kind_names)) return damaged("the kind is not commands or queued");
     const auto kind = static_cast<MemoryKind>(known - std::begin(memory_kind_names));
     return make_device(name_.c_str(), kind, figures_);
   }
@@ -50,17 +51,16 @@ private:
     if (key == "name") return assign(name_, line);
     if (key == "kind") return assign(kind_, line);
     for (const auto& [name, value] : figures_)
-      if (name == key) return damaged("a figure is there twice");
+      if (name == key) return damaged("duplicate figure");
     double value = 0;
     const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (failed != std::errc() || end != line.data() + line.size())
-      return damaged("a figure is not a number");
+    if (failed != std::errc() || end != line.data() + line.size()) return damaged("invalid number");
     figures_.emplace_back(key, value);
     return Done{};
   }
 
   Status assign(std::string& to, std::string_view value) {
-    if (!to.empty()) return damaged("a key is there twice");
+    if (!to.empty()) return damaged("duplicate key");
     to = value;
     return Done{};
   }
@@ -94,7 +94,7 @@ Result<Device> read_device(const char* path) {
   text.resize(std::fread(text.data(), 1, text.size(), stream->get()));
   if (std::ferror(stream->get())) return Error::make(Errc::os_error, "cannot read '%s'", path);
   if (text.size() > max_bytes)
-    return Error::make(Errc::bad_input, "%s is too large for a device file", path)
+    return Error::make(Errc::bad_input, "%s has more than 64 KiB: not a device file", path)
         .try_next("%s", how_to_make);
   return parse_device(text, path);
 }

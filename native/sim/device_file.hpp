@@ -1,5 +1,5 @@
-// A device as a text file: what a profile says, resolved to the figures of make_device(), for
-// programs that read no profiles (docs/formats/device.md). Untrusted.
+// Reads device files: text files with the figures of make_device() (docs/formats/device.md), for
+// programs that do not read profiles. Untrusted input.
 //
 // Thread safety  any thread.
 #pragma once
@@ -8,10 +8,11 @@
 
 namespace nearfar::sim {
 
-/// Reads the text of a device file. `file`: its name in messages. Errors: bad_input with the line.
+/// Parses the text of a device file. `file`: name in messages. Errors: bad_input with the line;
+/// those of make_device().
 Result<Device> parse_device(std::string_view text, const char* file);
 
-/// Reads a device file. Errors: those of os::open_stream and parse_device.
+/// Reads and parses a device file. Errors: os_error; those of os::open_stream and parse_device.
 Result<Device> read_device(const char* path);
 
 } // namespace nearfar::sim

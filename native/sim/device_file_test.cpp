@@ -47,11 +47,11 @@ TEST_CASE("a damaged device file is refused by its line") {
   refused("nearfar-device 2\nkind queued\n", "it is not a device file");
   refused("nearfar-device 1\nname it\n", "no name or no kind");
   refused("nearfar-device 1\nname it\nkind tape\n", "its kind is not");
-  refused("nearfar-device 1\nname it\nclock fast\n", "line 3: a figure is not a number");
-  refused("nearfar-device 1\nname it\nclock 1 ns\n", "line 3: a figure is not a number");
-  refused("nearfar-device 1\nname it\nclock\n", "line 3: a figure is not a number");
-  refused(sound + "clock 1\n", "a figure is there twice");
-  refused(sound + "kind queued\n", "a key is there twice");
+  refused("nearfar-device 1\nname it\nclock fast\n", "line 3: invalid number");
+  refused("nearfar-device 1\nname it\nclock 1 ns\n", "line 3: invalid number");
+  refused("nearfar-device 1\nname it\nclock\n", "line 3: invalid number");
+  refused(sound + "clock 1\n", "duplicate figure");
+  refused(sound + "kind queued\n", "duplicate key");
   refused(sound + "tXYZ 1\n", "tXYZ");
   refused(sound + "tRFC nan\n", "tRFC");
 }

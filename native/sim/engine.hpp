@@ -1,4 +1,4 @@
-// The memory that a run drives: what an engine provides.
+// Interface of a simulated memory: what an engine provides to a run.
 //
 // Thread safety  one thread.
 #pragma once
@@ -16,16 +16,16 @@ namespace nearfar::sim {
 
 /// One memory, simulated by an engine.
 ///
-/// in_order   whether accesses must arrive in the order of their times
-/// create     errors: those of the device
-/// serve      an access arrives; its end, or nothing if step() will return it
-/// post       a write whose sender does not wait; when the sender may continue, or nothing if the
-///            queue is full before the next step()
-/// read_for_migration  a read whose data no access waits for
-/// next       when the next event of the memory is due, or `never`
-/// step       processes that event; the access that it completed, if any
-/// finish     completes all posted writes; the work that was done
-/// banks      the work by bank; empty if the engine does not count it
+/// in_order   whether accesses must be sent in order of time
+/// create     creates a memory; errors: those of the device
+/// serve      sends an access; returns its end, or nothing if step() will return it
+/// post       sends a posted write; returns when the sender may continue, or nothing if the queue
+///            is full and a step() is needed first
+/// read_for_migration  sends a read for which no access waits
+/// next       returns the time of the next event, or `never`
+/// step       processes that event; returns the access that it completes, if any
+/// finish     completes all posted writes; returns the work
+/// banks      returns the work by bank; empty if the engine does not count it
 template <class T>
 concept MemoryEngine = requires(T engine, const Device& device, const Controller& controller,
                                 std::vector<Command>* commands, std::uint64_t id, Time at,

@@ -379,7 +379,7 @@ TEST_CASE("random lines of a large region hit no open row, of few requests as of
     }
 }
 
-TEST_CASE("in trace time requests set out when the trace says, whatever the memory does") {
+TEST_CASE("in trace time, requests are sent at the times of the trace, whatever the memory does") {
   const Device device = pcm();
   const Timing& t = device.timing;
   const Time alone = t.tRCD + t.CL + t.burst;

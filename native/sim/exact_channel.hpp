@@ -1,8 +1,8 @@
-// The exact engine: one channel, command by command.
+// One channel of the exact engine: issues commands.
 //
-// Scheduling     channel_scheduler.hpp, row_policy.hpp, refresh_manager.hpp.
-// Events         the clock advances from command to command. Whether a command is legal depends on
-//                the commands before it (channel_timing.hpp), never on later ones.
+// Scheduling     channel_scheduler.hpp, row_policy.hpp, refresh_manager.hpp, power_manager.hpp.
+// Events         Time advances from one command to the next. Earlier commands alone decide when a
+//                command is legal (channel_timing.hpp).
 // Thread safety  one thread.
 #pragma once
 
@@ -18,35 +18,36 @@ class ExactChannel {
 public:
   ExactChannel(const Device& device, const Controller& controller, std::uint32_t number);
 
-  /// A request that arrives at `at`, which may lie ahead. step() returns its completion.
+  /// Queues a request that arrives at `at`, which may be in the future. step() returns its
+  /// completion.
   void demand(std::uint64_t id, Time at, const Place& place, bool write);
 
-  /// A write whose sender does not wait; only while has_room().
+  /// Queues a posted write: its sender does not wait. Requires has_room().
   void post(Time at, const Place& place);
   bool has_room() const { return queues_.posted().size() < scheduler_.max_posted(); }
 
-  /// From now on any posted write is issued while no demand waits.
+  /// Every posted write is drained from now on if no demand waits.
   void flush() {
     scheduler_.flush();
     chosen_ = false;
   }
 
-  /// When the next command is issued; `never` if no request waits.
+  /// Time of the next command; `never` without a demand and without a drain.
   Time next() {
     if (!chosen_) choose();
     return choice_.at;
   }
 
-  /// Issues the next command; a completion if it was the column command of a demand.
+  /// Issues the next command. Returns a completion if it is the column command of a demand.
   std::optional<Completion> step();
 
-  /// Completes the statistics until `end`.
+  /// Issues the commands that serve no request until `end`, then completes the statistics.
   void finish(Time end);
 
   const Work& work() const { return statistics_.work(); }
   const std::vector<BankWork>& banks() const { return statistics_.banks(); }
 
-  /// Appends every command to `out`, until called with nullptr.
+  /// Appends each issued command to `out`; nullptr ends recording.
   void record(std::vector<Command>* out) { statistics_.record(out); }
 
 private:

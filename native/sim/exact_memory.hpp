@@ -1,4 +1,5 @@
-// The exact engine of one memory: its channels, command by command, or a queue.
+// One memory in the exact engine: channels that issue commands, or a queue (QueuedMemory) for
+// devices without published commands.
 //
 // Thread safety  one thread.
 #pragma once
@@ -14,13 +15,14 @@
 
 namespace nearfar::sim {
 
-/// Channels of a memory: [first, end).
+/// Channel numbers [first, end).
 struct ChannelRange {
   std::uint32_t first;
   std::uint32_t end;
 };
 
-/// All or some channels of one memory, or a queue whose accesses are timed when they arrive.
+/// All or some channels of one memory, or a queue. A queue returns the end of an access from
+/// serve().
 class ExactMemory {
 public:
   static constexpr bool in_order = false;
@@ -31,7 +33,7 @@ public:
                   {0, static_cast<std::uint32_t>(device.shape.channels)});
   }
 
-  /// Lines of other channels must not be given to it.
+  /// Only the channels of `range`. Requires that all accesses go to them.
   static Result<ExactMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands, ChannelRange range) {
     ExactMemory memory(device, controller, range.first);
@@ -65,7 +67,7 @@ public:
     return std::max(at, std::exchange(waited_, 0));
   }
 
-  /// Whether post() takes a write without a step before it.
+  /// Whether the next post() to this line is accepted without a step().
   bool has_room(std::uint64_t line) const {
     return queued_ || channels_[decoder_.place(line).channel - first_channel_].has_room();
   }
@@ -83,7 +85,7 @@ public:
     return at;
   }
 
-  /// After next() has reported an event.
+  /// Processes the event that next() returned. Requires that next() was not `never`.
   std::optional<Completion> step() { return first_->step(); }
 
   Work finish(Time end) {
@@ -114,8 +116,8 @@ private:
   std::uint32_t first_channel_;
   std::vector<ExactChannel> channels_;
   std::optional<QueuedMemory> queued_;
-  ExactChannel* first_ = nullptr; ///< of the next event
-  Time waited_ = 0;               ///< until when a write has found no room
+  ExactChannel* first_ = nullptr; ///< channel of the next event
+  Time waited_ = 0;               ///< time until which a posted write had to wait for room
 };
 
 } // namespace nearfar::sim

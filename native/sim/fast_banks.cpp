@@ -24,7 +24,7 @@ void FastBanks::account_open(Rank& rank, Time from, Time until) {
   rank.open_until = until;
 }
 
-/// All refreshes that were due by `at`: the last one is the one that may still be going on.
+/// Does all refreshes that were due by `at`. The last one may still be in progress.
 void FastBanks::refresh(Rank& rank, Time at) {
   const Time due = rank.refresh_at + (at - rank.refresh_at) / timing_.tREFI * timing_.tREFI;
   work_.refreshes += (due - rank.refresh_at) / timing_.tREFI + 1;
@@ -36,19 +36,19 @@ void FastBanks::refresh(Rank& rank, Time at) {
   ++rank.epoch;
 }
 
-/// Closes a row from `at` on; returns when the bank can be activated again.
+/// Closes the row at `at`, or when tRRDpre allows. Returns when the bank can be activated.
 Time FastBanks::precharge(Rank& rank, Bank& bank, Time at) {
   if (!bank.dirty) return at + timing_.tRPclean;
   ++work_.array_writes;
   return rank.array_writes.book(at) + timing_.tRP;
 }
 
-/// Opens a row.
+/// Closes the open row, if any, and activates `row`.
 void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   Time from = std::max(at, bank.activate_from);
   if (bank.row != closed) {
     const Time closing = std::max(at, bank.precharge_from);
-    leave(bank, closing);
+    remember_closed(bank, closing);
     from = std::max(from, precharge(rank, bank, closing));
   }
   const Time activated = rank.activates.book(rank.windows.book(rank.long_windows.book(from)));
@@ -65,18 +65,18 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   bank.precharge_from = activated + timing_.tRAS;
 }
 
-/// Rows that are not kept open are closed at the next access, unless this request was already
-/// waiting for the row when it was last used.
+/// Row policy closed: accounts for the auto-precharge of the last access. There was none if this
+/// request was already waiting for the row.
 void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   if (at <= bank.last_used && bank.row == row) return;
-  leave(bank, bank.last_used);
+  remember_closed(bank, bank.last_used);
   bank.activate_from = precharge(rank, bank, std::max(bank.precharge_from, bank.last_used));
   bank.row = closed;
 }
 
-/// Does an access that arrives when posted writes are to go next still go before them? Its column
-/// command does; where rows are closed at once it is enough if its activate does.
-bool FastBanks::makes_it(const Channel& channel, const Place& place, Time at) const {
+/// Whether an access that arrives after drain_from writes were queued is still served before the
+/// drain: its column command must be issued before it (row policy closed: its activate).
+bool FastBanks::goes_before_drain(const Channel& channel, const Place& place, Time at) const {
   if (at >= channel.draining || controller_.page == PagePolicy::closed)
     return at < channel.draining;
   const Timing& t = timing_;
@@ -97,15 +97,15 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   if (at >= rank.refreshing_from) at = std::max(at, rank.blocked_until);
   if (bank.epoch != rank.epoch) {
     if (bank.row != closed) end_epoch(bank);
-    bank.left = {};
+    bank.closed_rows = {};
     bank.epoch = rank.epoch;
   }
   if (controller_.page == PagePolicy::closed && bank.row != closed)
     close_lazily(rank, bank, at, place.row);
   if (bank.row == place.row)
     ++work_.row_hits;
-  else if (const unsigned back = left_row(bank, place.row, at))
-    return access_left(channel, place, back, at, write);
+  else if (const unsigned back = find_closed(bank, place.row, at))
+    return access_closed(channel, place, back, at, write);
   else
     open_row(rank, bank, at, place.row);
 
@@ -132,42 +132,44 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
-/// Remembers the open row, which is closed at `until`.
-void FastBanks::leave(Bank& bank, Time until) {
-  bank.left[bank.lefts++ % bank.left.size()] = {bank.row, until, bank.column_from, bank.dirty};
+/// Records that the open row is closed at `until`.
+void FastBanks::remember_closed(Bank& bank, Time until) {
+  bank.closed_rows[bank.closes++ % bank.closed_rows.size()] = {bank.row, until, bank.column_from,
+                                                               bank.dirty};
 }
 
-/// How many rows ago this one was left, by someone whom who arrives at `at` still overtakes; or 0.
-unsigned FastBanks::left_row(const Bank& bank, std::uint64_t row, Time at) {
-  for (unsigned back = 1; back <= bank.left.size(); ++back) {
-    const Left& left = bank.left[(bank.lefts - back) % bank.left.size()];
-    if (at > left.until) return 0;
-    if (left.row == row) return back;
+/// How many rows ago `row` was closed, if an access at `at` still finds it open; else 0.
+unsigned FastBanks::find_closed(const Bank& bank, std::uint64_t row, Time at) {
+  for (unsigned back = 1; back <= bank.closed_rows.size(); ++back) {
+    const ClosedRow& hit = bank.closed_rows[(bank.closes - back) % bank.closed_rows.size()];
+    if (at > hit.until) return 0;
+    if (hit.row == row) return back;
   }
   return 0;
 }
 
-/// An access that an exact scheduler takes before it closes the row; what came after waits.
-Time FastBanks::access_left(Channel& channel, const Place& place, unsigned back, Time at,
-                            bool write) {
+/// Times an access to a row that was closed `back` rows ago. Later accesses to the bank are
+/// delayed.
+Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned back, Time at,
+                              bool write) {
   const Timing& t = timing_;
   Bank& bank = channel.banks[place.bank];
   const bool at_once = controller_.page == PagePolicy::closed;
-  Left& left = bank.left[(bank.lefts - back) % bank.left.size()];
-  const Time free = std::max(at, left.column_from);
+  ClosedRow& hit = bank.closed_rows[(bank.closes - back) % bank.closed_rows.size()];
+  const Time free = std::max(at, hit.column_from);
   const Time lead = write ? t.CWL : t.CL;
   const Time begin = channel.bus.book((write ? free : read_from(channel, place, free)) + lead);
   const Time column = begin - lead;
   const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
-  Time later = std::max(left.until, at_once ? column : done) - left.until;
-  if (write && !left.dirty) {
+  Time later = std::max(hit.until, at_once ? column : done) - hit.until;
+  if (write && !hit.dirty) {
     ++work_.array_writes;
     later += t.tRP - t.tRPclean;
-    left.dirty = true;
+    hit.dirty = true;
   }
-  left.column_from = column + t.tCCDL;
+  hit.column_from = column + t.tCCDL;
   for (unsigned i = back; i > 0; --i) {
-    Left& after = bank.left[(bank.lefts - i) % bank.left.size()];
+    ClosedRow& after = bank.closed_rows[(bank.closes - i) % bank.closed_rows.size()];
     after.until += later;
     if (i < back) after.column_from += later;
   }
@@ -181,7 +183,7 @@ Time FastBanks::access_left(Channel& channel, const Place& place, unsigned back,
   return at_once ? done + t.tRP : done;
 }
 
-/// A read waits until the data of the last write of its rank and of its group are in.
+/// The earliest column command of a read after the last write to its rank and to its group.
 Time FastBanks::read_from(const Channel& channel, const Place& place, Time column) const {
   for (const Turnaround& after :
        {channel.ranks[place.rank].turnaround, channel.groups[place.bank / banks_per_group_]})
@@ -190,15 +192,15 @@ Time FastBanks::read_from(const Channel& channel, const Place& place, Time colum
   return column;
 }
 
-/// A refresh closed the row.
+/// Closes the row for a refresh.
 void FastBanks::end_epoch(Bank& bank) {
   if (bank.dirty) ++work_.array_writes;
   bank.dirty = false;
   bank.row = closed;
 }
 
-/// What an exact scheduler would take first comes to the front: the rows that are open, then
-/// another row of each bank with all that wait for it, and so on; among equals the older.
+/// Sorts posted writes in the order of FR-FCFS: writes to open rows, then all writes to the next
+/// row of each bank, and so on. Equal ones stay in order of age.
 void FastBanks::order_posted(Channel& channel) {
   turns_.assign(channel.banks.size(), {});
   posted_.resize(channel.posted.size());
@@ -214,7 +216,7 @@ void FastBanks::order_posted(Channel& channel) {
   channel.posted.swap(ordered_);
 }
 
-/// 0 for a row that is open, else which of its bank's other rows it is.
+/// Turn of a posted write: 0 if its row is open, else the number of its row in the bank.
 std::uint32_t FastBanks::turn_of(const Channel& channel, std::uint32_t number) {
   const Place& place = channel.posted[number].place;
   Turns& of_bank = turns_[place.bank];
@@ -226,20 +228,21 @@ std::uint32_t FastBanks::turn_of(const Channel& channel, std::uint32_t number) {
   return one.turn = ++of_bank.turns;
 }
 
-/// The data of a write come after those of the last read.
+/// Sets the earliest column command of writes: their data follow those of the last read.
 void FastBanks::turn_to_writes(Channel& channel) const {
   const Timing& t = timing_;
   channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
 }
 
-/// When the first command of an access is issued that may be issued from `at` on.
+/// Time of the first command of an access, at or after `at`.
 Time FastBanks::first_command(const Channel& channel, const Place& place, Time at) const {
   const Bank& bank = channel.banks[place.bank];
   if (bank.row == place.row) return std::max(at, bank.column_from);
   return std::max(at, bank.row == closed ? bank.activate_from : bank.precharge_from);
 }
 
-/// Writes the posted writes whose first command is issued before `until`, after the last read.
+/// Drains the posted writes whose first command can be issued after the last read and before
+/// `until`.
 void FastBanks::write_while_idle(Channel& channel, Time until) {
   if (channel.posted.size() < controller_.drain_idle || channel.read_column >= until) return;
   turn_to_writes(channel);
@@ -247,7 +250,7 @@ void FastBanks::write_while_idle(Channel& channel, Time until) {
     const Time from = first_command(channel, write.place, std::max(write.at, channel.read_column));
     if (from >= until) return false;
     access(channel, write.place, from, true);
-    channel.banks[write.place.bank].left = {}; // what it closed was not waited for
+    channel.banks[write.place.bank].closed_rows = {}; // no access waits for the row that it closed
     return true;
   });
 }
@@ -260,7 +263,7 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
   for (auto write = channel.posted.begin(); write != end; ++write) {
     done = std::max(done, access(channel, write->place, at, true));
     Bank& bank = channel.banks[write->place.bank];
-    bank.left = {}; // what it closed was not waited for
+    bank.closed_rows = {}; // no access waits for the row that it closed
     channel.drained = std::max(channel.drained, bank.last_used);
   }
   channel.posted.erase(channel.posted.begin(), end);

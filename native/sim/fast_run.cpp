@@ -7,7 +7,7 @@ namespace nearfar::sim {
 
 namespace {
 
-/// A memory whose accesses are timed when they arrive.
+/// One memory of the fast engine. Returns the end of each access when it is sent.
 class FastMemory {
 public:
   static constexpr bool in_order = true;

@@ -1,4 +1,4 @@
-// Requests of a source, each with its place in one of both memories.
+// Reads requests from a source, places each in a memory, and passes it on.
 //
 // Thread safety  one thread.
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace nearfar::sim {
 
-/// What takes placed requests.
+/// Receiver of placed requests.
 ///
-/// now           the time of the core, for rules that depend on it
-/// stall         the kernel takes the core for this time
-/// move          a line that a rule moves, read or written
-/// expect_write  issue() will soon be called with this write
-/// issue         a request of the program
+/// now           time of the core, for rules that depend on time
+/// stall         kernel time on the core
+/// move          read or write of a line that a rule migrates
+/// expect_write  hint: issue() will be called with this write
+/// issue         request of the program
 template <class T>
 concept PlacedSink = requires(T sink, const Request& request, const Spot& spot, Time time) {
   { sink.now() } -> std::same_as<Time>;
@@ -30,7 +30,7 @@ concept PlacedSink = requires(T sink, const Request& request, const Spot& spot, 
 
 inline constexpr std::size_t feed_batch = 256;
 
-/// A static plan in three passes, each of which prefetches what the next one requires.
+/// Feeds a batch under a static plan, in three passes. Each prefetches the data of the next one.
 template <PlacedSink Sink>
 void feed_static(std::span<const Request> requests, Placer& placer, Sink& sink) {
   std::array<Spot, feed_batch> spots;
@@ -58,8 +58,8 @@ void feed_moving(std::span<const Request> requests, Placer& placer, Sink& sink) 
   }
 }
 
-/// Passes at most `most` requests on; returns how many: less at the end of the source. Errors:
-/// those of the source.
+/// Passes up to `most` requests on and returns their number. Fewer than `most`: the source has
+/// ended. Errors: those of the source.
 template <PlacedSink Sink>
 Result<std::uint64_t> feed(RequestSource& source, Placer& placer, std::uint64_t most, Sink& sink) {
   std::array<Request, feed_batch> requests;

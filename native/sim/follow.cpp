@@ -8,7 +8,7 @@ namespace nearfar::sim {
 
 namespace {
 
-/// One policy on its way through a trace.
+/// Evaluates one policy on a trace.
 class Follower {
 public:
   static Result<Follower> create(const Following& what, double instruction_ps) {
@@ -35,7 +35,8 @@ public:
     const std::uint64_t behind =
         sampled.every() > 1 ? 0 : reader.totals()[trace::Total::instructions];
     result_.cost = costs_.finish(behind, reader.tables().sites.size());
-    // Pages move in bursts, which a sample catches or misses: the kernel's time for all is known.
+    // Migrations come in bursts, which a sample may miss. The kernel time of all migrations is
+    // known: it replaces that of the sample.
     const double sampled_held = held_ / static_cast<double>(sampled.every());
     result_.cost.time_ns = std::max(result_.cost.time_ns + sampled_held - charged_, 0.0);
     result_.moved_pages = placer_.moved_pages();
@@ -47,7 +48,7 @@ private:
   Follower(Placer placer, trace::StallModel costs, double instruction_ps)
       : placer_(std::move(placer)), costs_(std::move(costs)), instruction_ps_(instruction_ps) {}
 
-  /// What lies between two blocks of the sample: it finds its places, and costs nothing here.
+  /// Places the records between two blocks of the sample. They have no cost.
   void touch(const trace::TouchLog& touches, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < std::min(to, touches.size()); ++i)
       place(touches[i].line_and_write >> 1, (touches[i].line_and_write & 1) != 0,
@@ -71,7 +72,7 @@ private:
     placed.spot = placer_.place(request, now_, moved_, placed.held);
     held_ += static_cast<double>(placed.held) / 1000;
     ++(placed.spot.near ? result_.near_lines : result_.far_lines);
-    // A cache of lines answers a write that misses it with a read of what it displaces.
+    // memory_mode: a write that misses first reads its line from far memory.
     placed.filled = writes && !placed.spot.write;
     for (const Spot& moved : moved_)
       ++(moved.write ? placed.traffic.written : placed.traffic.read)[moved.near ? 0 : 1];
@@ -92,7 +93,7 @@ private:
   trace::StallModel costs_;
   double instruction_ps_;
   Time now_ = 0;
-  double held_ = 0, charged_ = 0; ///< ns that moves take: of all, and of those in the sample
+  double held_ = 0, charged_ = 0; ///< kernel time of migrations in ns: all, and in the sample
   std::vector<Spot> moved_;
   Followed result_;
 };

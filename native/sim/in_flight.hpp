@@ -1,4 +1,4 @@
-// The accesses that a core has in flight, and which of them produced the address of another.
+// Accesses in flight of a core, and their dependences.
 //
 // Thread safety  one thread.
 #pragma once
@@ -13,19 +13,19 @@
 namespace nearfar::sim {
 
 struct FlyingAccess {
-  Time dispatched = 0; ///< when it would be sent if it depended on no other access
+  Time dispatched = 0; ///< time at which it would be sent without a dependence
   Time sent = 0;
-  Time end = never; ///< `never`: not known yet
+  Time end = never; ///< `never` until it completes
   std::uint64_t line = 0;
-  std::uint64_t dependent = no_access; ///< the last access that waits for the data of this one
-  std::uint64_t sibling = no_access;   ///< the next access that waits for the same data
+  std::uint64_t dependent = no_access; ///< head of the list of accesses that wait for this one
+  std::uint64_t sibling = no_access;   ///< next access in the list of its producer
   std::size_t place = 0;               ///< in the queue of the link
   bool near = false;
   bool write = false;
 };
 
-/// Demands and prefetches, each with a window of its own: older accesses are complete. An id is
-/// twice the number of the access in its window, plus 1 for prefetches.
+/// Windows of demands and of prefetches. Accesses older than a window are complete. The id of an
+/// access is 2 * its number in its window, plus 1 for prefetches.
 class InFlight {
 public:
   InFlight(std::uint64_t demand_window, std::uint64_t prefetch_window)
@@ -37,18 +37,18 @@ public:
     return window.accesses[(id >> 1) & window.mask];
   }
 
-  /// The access that must end before another can start; no_access if the window has room.
+  /// The access that must complete before the next one is sent; no_access if the window has room.
   std::uint64_t oldest_if_full(bool prefetch) const {
     const Window& window = windows_[prefetch];
     return window.next >= window.size ? (window.next - window.size) << 1 | prefetch : no_access;
   }
   std::uint64_t add(bool prefetch) { return windows_[prefetch].next++ << 1 | prefetch; }
 
-  /// A request of the program. Its read is added by add_read().
+  /// Counts a request of the program. add_read() sets the id if it is a read.
   void next_request() { reads_[++request_ & (reads_.size() - 1)] = no_access; }
   void add_read(std::uint64_t id) { reads_[request_ & (reads_.size() - 1)] = id; }
 
-  /// The access whose data is the address of this one; no_access if it is long complete.
+  /// The access that produces the address of `request`; no_access if it has left the window.
   std::uint64_t producer_of(const Request& request) const {
     if (request.depends > max_depends || request.depends >= request_) return no_access;
     const std::uint64_t id = reads_[(request_ - request.depends) & (reads_.size() - 1)];
@@ -57,7 +57,7 @@ public:
     return window.next - (id >> 1) > window.size + 1 ? no_access : id;
   }
 
-  /// Calls see(id) for the accesses that may still be in flight, oldest first, demands first.
+  /// Calls see(id) for each access that may be in flight: demands, then prefetches, oldest first.
   template <class See>
   void for_each(const See& see) {
     for (std::uint64_t kind = 0; kind < 2; ++kind) {
@@ -79,8 +79,8 @@ private:
   };
 
   std::array<Window, 2> windows_;    ///< demands, prefetches
-  std::vector<std::uint64_t> reads_; ///< ids of the last reads, by number of the request
-  std::uint64_t request_ = 0;        ///< its number
+  std::vector<std::uint64_t> reads_; ///< ids of the last reads, by request_; a ring
+  std::uint64_t request_ = 0;        ///< number of the last request
 };
 
 } // namespace nearfar::sim

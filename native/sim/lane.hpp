@@ -1,7 +1,7 @@
-// What the exact engine simulates independently in trace time: a channel, or all of a memory whose
-// channels share a link or a queue.
+// A lane: a unit that the exact engine simulates independently in trace time. It is one channel, or
+// a whole memory if its channels share a link or a queue.
 //
-// Requests come at given times, whatever the memory does, so that a lane depends on no other lane.
+// Arrival times of requests are given by the trace. So lanes do not depend on each other.
 // Thread safety  one thread at a time.
 #pragma once
 
@@ -25,18 +25,19 @@ struct LaneRequest {
 
 class Lane {
 public:
-  /// At most `most` accesses wait for the memory, as far as it knows; later ones wait in the lane.
+  /// At most `most` accesses are sent to the memory at a time; later ones wait in the lane.
   Lane(ExactMemory memory, const Link& link, std::size_t most)
       : memory_(std::move(memory)), link_(link), flying_(most) {}
 
-  /// Takes a request, in the order of their times. The next run() simulates it.
+  /// Adds a request to the next batch. Requires that requests are added in order of time.
   void add(const LaneRequest& request) { incoming_.push_back(request); }
-  /// What was added since the last call is what run() simulates.
+  /// Makes the requests added since the last call the batch of run().
   void next_batch() {
     batch_.clear();
     std::swap(batch_, incoming_);
   }
 
+  /// Simulates the batch.
   void run() {
     for (const LaneRequest& request : batch_)
       take(request);
@@ -48,22 +49,22 @@ public:
   }
 
   const AccessTimes& times() const { return times_; }
-  /// Completes posted writes; what was done until `end`.
+  /// Completes posted writes. Returns the work until `end`.
   Work finish(Time end) { return memory_.finish(end); }
   std::vector<BankWork> banks() const { return memory_.banks(); }
 
 private:
   struct Flying {
     Time sent = 0;
-    Time end = 0; ///< `never`: not known yet
-    std::size_t place = 0;
+    Time end = 0;          ///< `never` until it completes
+    std::size_t place = 0; ///< in the queue of the link
     bool write = false;
   };
 
   void take(const LaneRequest& request) {
     if (request.access == LaneAccess::moved_read)
       return memory_.read_for_migration(request.at, request.line);
-    while (memory_.next() < request.at) // a request that comes now must not change these
+    while (memory_.next() < request.at) // earlier events must not depend on this request
       step();
     if (request.access == LaneAccess::posted_write)
       post(request);
@@ -117,7 +118,7 @@ private:
   ExactMemory memory_;
   LinkState link_;
   std::vector<Flying> flying_; ///< a ring
-  std::size_t next_ = 0;       ///< of it: where the next access goes, the oldest
+  std::size_t next_ = 0;       ///< index of the oldest access, which the next one replaces
   std::vector<LaneRequest> incoming_;
   std::vector<LaneRequest> batch_;
   AccessTimes times_;

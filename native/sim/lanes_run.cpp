@@ -10,7 +10,7 @@ namespace nearfar::sim {
 
 namespace {
 
-/// Accesses that wait in the queue of a channel: as a controller, it does not look further ahead.
+/// Accesses that a channel can choose from: the size of a controller's queue.
 constexpr std::size_t max_waiting = 64;
 
 /// The lanes of one memory.
@@ -46,7 +46,7 @@ public:
     }
     return all;
   }
-  /// Passes on the commands of all lanes, if they are recorded.
+  /// Appends the recorded commands of all lanes to the vector of the setup.
   void pass_commands() const {
     if (!commands_) return;
     for (const std::vector<Command>& lane : recorded_)
@@ -64,7 +64,7 @@ private:
   std::vector<Lane> lanes_;
 };
 
-/// Reads requests while the lanes simulate those read before.
+/// Reads the next batch of requests while the lanes simulate the current one.
 class LanesRun {
 public:
   LanesRun(const Setup& setup, LanedMemory far, LanedMemory near, Placer placer)
@@ -148,7 +148,7 @@ private:
 
   const Setup& setup_;
   std::array<LanedMemory, 2> memories_; ///< far, near
-  std::vector<Lane*> lanes_;            ///< of both
+  std::vector<Lane*> lanes_;            ///< of both memories
   Placer placer_;
   RunStatistics statistics_;
   Time now_ = 0;

@@ -1,5 +1,6 @@
-// A link between processor and memory (CXL): latency each way, fixed or by load, bandwidth each way,
-// a bounded number of requests in flight. Requests without data are not charged to the bandwidth.
+// State of a link between a CPU and a memory (CXL): latency (fixed or by load) and bandwidth of
+// each direction, and a bounded number of requests in flight. Messages without data use no
+// bandwidth.
 //
 // Thread safety  none.
 #pragma once
@@ -24,11 +25,12 @@ public:
 
   bool present() const { return line_ > 0; }
 
-  /// Is it still unknown when the next request may set out, as many as fit being in flight?
+  /// Whether the next request must wait for a completion that is not known yet.
   bool full() const { return !ends_.empty() && ends_[next_] == never; }
 
-  /// When a request that sets out at `at` reaches the memory. A demand takes a place in the queue
-  /// for as long as it is in flight: `place` says which; not while full().
+  /// Returns when a request that is sent at `at` reaches the memory. A demand occupies a place in
+  /// the queue while it is in flight; `place` receives its index. `place` is null for posted
+  /// writes. Requires that full() is false.
   Time down(Time at, bool write, std::size_t* place) {
     if (place && !ends_.empty()) {
       at = std::max(at, ends_[next_]);
@@ -40,7 +42,8 @@ public:
     return !write ? at + latency : down_.book(at) + line_ + latency;
   }
 
-  /// When an answer that leaves the memory at `at` arrives, and gives its place in the queue back.
+  /// Returns when the response that leaves the memory at `at` arrives. Frees the place in the
+  /// queue.
   Time up(Time at, bool write, std::size_t place) {
     const Time latency = latency_.latency();
     const Time end = write ? at + latency : up_.book(at) + line_ + latency;
@@ -51,7 +54,7 @@ public:
 private:
   LinkLatency latency_;
   Time line_;
-  std::vector<Time> ends_; ///< of the last requests, as many as fit; never: in flight
+  std::vector<Time> ends_; ///< by place: end of its last request; `never`: in flight
   std::size_t next_ = 0;
   Calendar down_;
   Calendar up_;

@@ -1,9 +1,9 @@
-// The latency of a link, one way, by the load that it has had.
+// One-way latency of a link by its load.
 //
-// The load is that of the requests that set out in the last full window of 1 us: a measurement of
-// loaded latency averages over longer, and the queues of a link are shorter. Lines that return would
-// come in bursts when the latency falls. Outside the measured loads the
-// latency is that of the nearest.
+// The load is computed from the requests that were sent in the last full window of 1 us. The window
+// is longer than the queues of a link and shorter than a measurement of loaded latency. Sent
+// requests are counted, because completed ones arrive in bursts when the latency falls. Outside the
+// measured loads, the latency is that of the nearest one.
 // Thread safety  none.
 #pragma once
 
@@ -20,8 +20,8 @@ public:
     if (!at_load_.empty()) latency_ = at_load_.front().latency;
   }
 
-  /// A request sets out, whose line passes in either direction; the latency from now on. Times may
-  /// go back a little.
+  /// Counts a request that is sent, and returns the latency. Its line crosses the link in one of
+  /// both directions. `at` may be slightly earlier than in the last call.
   Time send(Time at) {
     if (at_load_.empty()) return latency_;
     reach(at);
@@ -29,7 +29,7 @@ public:
     return latency_;
   }
 
-  /// For an answer.
+  /// Latency of a response.
   Time latency() const { return latency_; }
 
 private:
@@ -59,8 +59,8 @@ private:
 
   std::vector<LinkLoad> at_load_;
   Time latency_;
-  Time window_ = 0;         ///< number of the present window
-  std::uint64_t lines_ = 0; ///< in it
+  Time window_ = 0;         ///< number of the current window
+  std::uint64_t lines_ = 0; ///< lines of the current window
 };
 
 } // namespace nearfar::sim

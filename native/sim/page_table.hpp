@@ -1,4 +1,4 @@
-// Which frame a page lies in: a hash table of whole words, grown as pages are first touched.
+// Maps page numbers to values (frame numbers): an open-addressing hash table that grows.
 //
 // Thread safety  none.
 #pragma once
@@ -14,11 +14,10 @@ public:
 
   PageTable() : slots_(1024) {}
 
-  /// Asks this machine for the slot that a later look at `page` needs.
+  /// Prefetches the slot of `page` for a later lookup.
   void prefetch(std::uint64_t page) const { __builtin_prefetch(&slots_[start(page)]); }
 
-  /// The value of a page, to be read or set; `absent` in a page that is new. Good until the next
-  /// call.
+  /// Returns the value of a page; inserts `absent` for a new page. Valid until the next call.
   std::uint64_t& operator[](std::uint64_t page) {
     for (std::uint64_t at = start(page);; at = (at + 1) & (slots_.size() - 1)) {
       PageSlot& slot = slots_[at];

@@ -19,12 +19,12 @@ Result<Placer> Placer::create(const Plan& plan, bool physical) {
     if (plan.ranges[i].end <= plan.ranges[i].begin ||
         (i && plan.ranges[i].begin < plan.ranges[i - 1].end))
       return bad_plan("address ranges of a placement are empty, overlap or are out of order",
-                      "give disjoint ranges in rising order");
+                      "give disjoint ranges in ascending order");
   if (plan.rule == Rule::interleave && (plan.near_weight == 0 || plan.far_weight == 0))
     return bad_plan("a weight of an interleave is 0", "use all-near or all-far instead");
   const bool moves = plan.rule != Rule::fixed && plan.rule != Rule::interleave;
   if (moves && plan.near_bytes >> page_shift == 0)
-    return bad_plan("near memory holds no page", "say how much near memory there is");
+    return bad_plan("near memory holds no page", "give a capacity of near memory of 4 KiB or more");
   if (moves && plan.near_bytes > std::uint64_t{1} << 44)
     return bad_plan("near memory of more than 16 TiB is not modeled", "give less");
   Placer placer(plan, physical);
@@ -71,13 +71,13 @@ Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
     held |= static_cast<std::uint64_t>(request.write);
     return {near, true, request.write};
   }
-  if (held != PageTable::absent && (held & 1)) { // what goes out is read near and written far
+  if (held != PageTable::absent && (held & 1)) { // write-back: read near, write far
     moved.push_back({near, true, false});
     moved.push_back({held >> 1, false, true});
   }
   held = far << 1 | static_cast<std::uint64_t>(request.write);
-  moved.push_back({near, true, true}); // the line comes in, the program's write in it
-  return {far, false, false};          // and the access that missed waits for far memory
+  moved.push_back({near, true, true}); // fill, merged with the write of the program
+  return {far, false, false};          // a miss reads far memory, also if it is a write
 }
 
 void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved,
@@ -97,7 +97,7 @@ void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>&
   ++moved_pages_;
 }
 
-/// Where a page goes that moves far: a frame that another left, or a new one.
+/// Frame of a page that moves far: a free one, or a new one.
 std::uint64_t Placer::free_far_frame(std::uint64_t page) {
   if (free_far_.empty()) return new_far_frame(page);
   const std::uint64_t frame = free_far_.back();
@@ -105,7 +105,7 @@ std::uint64_t Placer::free_far_frame(std::uint64_t page) {
   return frame;
 }
 
-/// A near frame without an owner; if there is none the clock picks a page that goes far.
+/// Returns a free near frame. If there is none, CLOCK demotes a page.
 std::uint64_t Placer::free_near_frame(std::vector<Spot>& moved, Time& stall) {
   if (near_owner_.size() < near_pages()) {
     near_owner_.push_back(PageTable::absent);

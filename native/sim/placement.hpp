@@ -1,18 +1,18 @@
-// Which memory an access goes to: a plan that was made beforehand, or what kernels and hardware do.
+// Places each access in near or far memory: by a static plan, or by a policy of kernels or
+// hardware.
 //
-//   fixed        objects, then address ranges, then everything else
-//   interleave   N pages near, M pages far, in turns (Linux' weighted interleave)
-//   first_touch  pages lie near in the order in which they are touched first, until near is full;
-//                nothing moves (Linux' default policy)
-//   memory_mode  near is a direct-mapped cache of far, a line each, write-back, in hardware
-//   clock_dwf    CLOCK-DWF (Lee, Bahn, Noh 2014), simplified: a page is born near if its first
-//                access is a write, else far; a write to a far page moves it near; the clock spares
-//                pages that are written again and again
-//   hot_pages    NUMA balancing: first touch fills near; a far page touched `hot_touches` times in
-//                one scan period moves near, if the rate limit allows; a clock demotes what was not
-//                touched since it last came by
-// A moved page costs `move_cost` of processor time (which is the kernel's) and the traffic of all
-// its lines, read and written, on both memories.
+//   fixed        by object, else by address range, else the default
+//   interleave   N pages near, then M pages far, and so on (Linux' weighted interleave)
+//   first_touch  pages are near in the order of their first touch until near is full; pages do not
+//                move (Linux' default policy)
+//   memory_mode  near is a direct-mapped, write-back hardware cache of far, with lines of 64 bytes
+//   clock_dwf    CLOCK-DWF (Lee, Bahn, Noh 2014), simplified: a page is allocated near if its first
+//                access is a write, else far; a write to a far page moves it near; CLOCK evicts
+//                pages without recent writes
+//   hot_pages    NUMA balancing: pages are near until near is full; a far page that is touched
+//                `hot_touches` times in a scan period moves near within the rate limit; CLOCK
+//                demotes pages that were not touched since its last round
+// A page migration takes `move_cost` of kernel time, and reads and writes all lines of the page.
 //
 // Thread safety  none.
 #pragma once
@@ -36,7 +36,7 @@ enum class Rule : unsigned char {
   clock_dwf,
   hot_pages
 };
-/// In the order of the values.
+/// Names by value.
 inline constexpr std::string_view rule_names[] = {"fixed",       "interleave", "first_touch",
                                                   "memory_mode", "clock_dwf",  "hot_pages"};
 
@@ -49,18 +49,18 @@ struct PlacementRange {
 struct Plan {
   Rule rule = Rule::fixed;
   bool near_by_default = false;
-  std::vector<PlacementRange> ranges; ///< fixed: disjoint, in order
-  std::vector<std::uint8_t> objects;  ///< fixed: by object: 0 far, 1 near, 2 by address
+  std::vector<PlacementRange> ranges; ///< fixed: disjoint, ascending
+  std::vector<std::uint8_t> objects;  ///< fixed, by object: 0 far, 1 near, 2 by address
   std::uint64_t near_weight = 1;      ///< interleave
   std::uint64_t far_weight = 1;
-  std::uint64_t near_bytes = 0; ///< rules that move pages: what near holds
-  Time move_cost = 2'000'000;   ///< of processor time a page: 2 us
+  std::uint64_t near_bytes = 0; ///< all but fixed and interleave: capacity of near memory
+  Time move_cost = 2'000'000;   ///< kernel time per page migration: 2 us
   unsigned hot_touches = 2;
   Time scan_period = 1'000'000'000'000; ///< 1 s
   double moves_bytes_per_s = 256e6;     ///< hot_pages: rate limit
 };
 
-/// One line of one memory.
+/// An access to a line of a memory.
 struct Spot {
   std::uint64_t line = 0;
   bool near = false;
@@ -69,19 +69,19 @@ struct Spot {
 
 class Placer {
 public:
-  /// `physical`: a page lies in the frame of its own number, as far as no rule moves it; else in
-  /// the next that is free when it is first touched.
-  /// Errors: bad_input (ranges out of order, weights of 0, a rule that needs near_bytes).
+  /// `physical`: the frame of a page is its page number until a rule moves it. Otherwise a page
+  /// gets the next free frame at its first touch. Errors: bad_input (ranges out of order, weights
+  /// of 0, near_bytes of a rule that requires them).
   static Result<Placer> create(const Plan& plan, bool physical = false);
 
-  /// Does a request never cause others? Then place_fixed() is all it takes.
+  /// Whether the plan is static: no request causes others, and place_fixed() is sufficient.
   bool is_static() const { return plan_.rule == Rule::fixed || plan_.rule == Rule::interleave; }
 
   void prefetch(const Request& request) const {
     if (!physical_) pages_.prefetch(key_of(request));
   }
 
-  /// Where a request goes, of a static plan.
+  /// Places a request by a static plan.
   Spot place_fixed(const Request& request) {
     if (physical_) return {request.address >> line_shift, is_near(request), request.write};
     const std::uint64_t key = key_of(request);
@@ -96,8 +96,8 @@ public:
     return {last_frame_ * lines_a_page + line_in_page(request.address), near, request.write};
   }
 
-  /// Where it goes at `now`; appends what is moved because of it, and adds to `stall` what the
-  /// kernel takes.
+  /// Places a request at `now` by any rule. Appends the accesses of migrations to `moved`, and adds
+  /// their kernel time to `stall`.
   Spot place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
 
   std::uint64_t moved_pages() const { return moved_pages_; }
@@ -109,7 +109,7 @@ private:
   static std::uint64_t line_in_page(std::uint64_t address) {
     return (address >> line_shift) & (lines_a_page - 1);
   }
-  /// Page and memory of a static plan: a page whose objects lie in both has a frame in each.
+  /// Key of a static plan: page and memory. A page with objects in both memories has two frames.
   std::uint64_t key_of(const Request& request) const {
     return (request.address >> page_shift) << 1 | static_cast<std::uint64_t>(is_near(request));
   }
@@ -128,13 +128,13 @@ private:
   Spot in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall);
   Spot among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
 
-  /// A page that rules may move.
+  /// A page that a rule may move.
   struct Page {
     std::uint64_t number = 0;
     std::uint64_t frame = 0;
     bool near = false;
-    bool used = false;      ///< since the clock's hand last came by: written, or touched
-    std::uint8_t often = 0; ///< clock_dwf: how often it was found written
+    bool used = false;      ///< touched (clock_dwf: written) since the last round of CLOCK
+    std::uint8_t often = 0; ///< clock_dwf: rounds with writes minus rounds without, 0 to 3
     std::uint32_t touches = 0;
     std::uint64_t period = 0;
   };
@@ -151,16 +151,15 @@ private:
 
   Plan plan_;
   bool physical_;
-  PageTable pages_;                            ///< to frames, or to places in movable_
-  std::uint64_t last_key_ = PageTable::absent; ///< of place_fixed(), and its frame
+  PageTable pages_;                            ///< to frames, or to indices in movable_
+  std::uint64_t last_key_ = PageTable::absent; ///< of the last place_fixed()
   std::uint64_t last_frame_ = 0;
-  std::uint64_t frames_[2] = {0, 0}; ///< taken so far: far, near
+  std::uint64_t frames_[2] = {0, 0}; ///< frames in use: far, near
   std::vector<Page> movable_;
-  std::vector<std::uint64_t> near_owner_; ///< of each near frame: its page in movable_
-  std::vector<std::uint64_t> free_far_;   ///< frames that pages left
+  std::vector<std::uint64_t> near_owner_; ///< by near frame: index in movable_
+  std::vector<std::uint64_t> free_far_;   ///< frames of pages that moved near
   std::size_t hand_ = 0;
-  std::vector<std::uint64_t>
-      cached_; ///< memory_mode: the far line in each near line, dirty in bit 0
+  std::vector<std::uint64_t> cached_; ///< memory_mode, by near line: far line << 1 | dirty
   std::uint64_t moved_pages_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// When the ranks of a channel power down, refresh themselves, and wake.
+// Power states of the ranks of a channel: when they power down, enter self-refresh, and wake.
 //
-// Power-down     a rank for which no request waits powers down some time after its last command,
-//                with its rows as they are. It wakes for requests and refreshes.
-// Self-refresh   some time after its last request, the rows of a rank are closed and it refreshes
-//                itself until the next request.
+// Power-down     a rank without a queued request powers down after an idle time since its last
+//                command. Open rows stay open. It wakes for requests and refreshes.
+// Self-refresh   after an idle time since its last request, the rows of a rank are closed and it
+//                enters self-refresh. It wakes for requests.
 // Thread safety  one thread.
 #pragma once
 
@@ -25,7 +25,7 @@ public:
         tCKE_(device.timing.tCKE), tCKESR_(device.timing.tCKESR), needed_from_(device.shape.ranks) {
   }
 
-  /// Offers the next command of each rank that powers down or wakes.
+  /// Offers the next change of the power state of each rank.
   void offer(const ChannelTiming& timing, const RequestQueues& queues,
              const RefreshManager& refreshes, ChannelCandidate& best) {
     if (power_down_after_ == never && self_refresh_after_ == never) return;
@@ -39,7 +39,8 @@ public:
   }
 
 private:
-  /// Never for a device without figures of the state, or a controller that does not use it.
+  /// Whole clocks; `never` if the device has no figures of the state or the controller does not use
+  /// it. `exit`: tXP or tXS.
   static Time idle_time(const Device& device, Time exit, Time after) {
     return exit && after != never ? device.timing.whole_clocks(after) : never;
   }
@@ -71,7 +72,8 @@ private:
                        self_refresh_from, best);
   }
 
-  /// The rows are closed first. `until`: the rank is needed from then on.
+  /// Offers precharges, then self-refresh, from `from` on. `until`: time of the next request or
+  /// refresh.
   void offer_self_refresh(const ChannelTiming& timing, std::uint32_t first_bank, Time until,
                           Time from, ChannelCandidate& best) const {
     if (from >= until) return;
@@ -96,7 +98,7 @@ private:
   Time self_refresh_after_;
   Time tCKE_;
   Time tCKESR_;
-  std::vector<Time> needed_from_; ///< by rank: arrival of its first request
+  std::vector<Time> needed_from_; ///< by rank: earliest arrival of a request
 };
 
 } // namespace nearfar::sim

@@ -7,7 +7,7 @@ namespace nearfar::sim {
 namespace {
 
 constexpr unsigned max_ways = 64;
-constexpr std::uint64_t unbuffered = 64; ///< writes that wait where no buffer is known
+constexpr std::uint64_t unbuffered = 64; ///< units that wait for the medium without a buffer
 
 Time service(std::uint64_t bytes, double bytes_per_s) {
   return static_cast<Time>(static_cast<double>(bytes) / bytes_per_s * 1e12);

@@ -1,14 +1,14 @@
-// A memory model of latency, bandwidth and buffers, for memories whose commands are not published.
-// Both engines use it.
+// A memory model of latency, bandwidth and buffers, for memories without published commands. Both
+// engines use it.
 //
-// Reads          cost the latency of the innermost buffer that holds their entry, or the medium's;
-//                what misses the innermost buffer occupies the medium for one unit of its read
-//                bandwidth. Buffers are LRU in sets of up to 64 ways, filled on the way back.
-// Writes         are safe after their latency, unless more units wait than the innermost buffer
-//                holds (64 where there is none); a unit goes to the medium when it leaves that
-//                buffer.
-// Directions     reads and writes alternate at the medium. If the device has a figure for both at
-//                the same time, each has its own bandwidth, and the figure bounds their sum.
+// Reads          take the latency of the innermost buffer that holds the entry, else of the medium.
+//                A miss of the innermost buffer occupies the medium for one access unit. Buffers
+//                are LRU with up to 64 ways; a read fills the buffers that it missed.
+// Writes         are complete after the write latency, unless more units wait for the medium than
+//                the innermost buffer holds (64 without a buffer). A unit is written to the medium
+//                when it is evicted from that buffer.
+// Directions     Reads and writes alternate at the medium. If the device has a bandwidth of both
+//                together, each direction has its own bandwidth, and their sum is bounded.
 // Thread safety  none.
 #pragma once
 
@@ -25,10 +25,10 @@ public:
   /// Errors: those of cache::Cache::create.
   static Result<QueuedMemory> create(const Device& device);
 
-  /// When the access is over: a read has its data, a write is safe.
+  /// Returns the end of an access.
   Time serve(Time at, std::uint64_t line, bool write);
 
-  /// A posted write: when its sender may continue.
+  /// Sends a posted write. Returns when the sender may continue.
   Time accept(Time at, std::uint64_t line) {
     return std::max(at, write(at, line) - queued_.write_latency);
   }
@@ -40,11 +40,11 @@ private:
   Time read(Time at, std::uint64_t line);
   Time write(Time at, std::uint64_t line);
   struct Use {
-    Time own = 0;    ///< of its direction
-    Time shared = 0; ///< of what both directions have in common
+    Time own = 0;    ///< time of the direction
+    Time shared = 0; ///< time of the part that both directions share
   };
   Use use_of(std::uint64_t bytes, double bytes_per_s) const;
-  /// When it begins.
+  /// Reserves the medium; returns the begin. `way`: when the direction is free.
   Time occupy(Time at, Time& way, Use use);
 
   struct Level {
@@ -54,11 +54,11 @@ private:
   };
   Queued queued_;
   std::vector<Level> levels_;
-  Use read_use_; ///< of one unit of the medium
+  Use read_use_; ///< of one access unit
   Use write_use_;
-  Use line_use_;   ///< of a line that a buffer holds
-  Time slack_;     ///< how far writes may run ahead of the medium
-  Time reads_ = 0; ///< when the way of each direction is free
+  Use line_use_;   ///< of a line in the innermost buffer
+  Time slack_;     ///< maximum delay between the acceptance of a write and the medium
+  Time reads_ = 0; ///< when each direction is free
   Time writes_ = 0;
   Time shared_ = 0;
   Work work_;

@@ -1,8 +1,8 @@
-// When the banks of a channel are refreshed.
+// Schedules the refreshes of a channel.
 //
-// The banks of a rank are divided into sets (Shape::refresh_sets), which are refreshed in turns.
-// After the refresh of a set is due, its banks accept only precharges; once all of them are closed,
-// they are refreshed.
+// The banks of a rank are divided into refresh sets (Shape::refresh_sets), which are refreshed in
+// turn. When the refresh of a set is due, its banks accept only precharges. When all its banks are
+// closed, the refresh is issued.
 // Thread safety  one thread.
 #pragma once
 
@@ -25,30 +25,30 @@ public:
         due_.push_back(interval_ ? first_due(device.timing, set) : never);
   }
 
-  /// When the next refresh of a bank is due: `never` for memories without refresh.
+  /// Due time of the next refresh of a bank; `never` for memories without refresh.
   Time due(std::uint32_t bank) const { return due_[set_of(bank)]; }
 
-  /// Offers the next command of each set whose refresh is due.
+  /// Offers the precharges and the refresh that each set needs next.
   void offer(const ChannelTiming& timing, ChannelCandidate& best) const {
     if (!interval_) return;
     for (std::uint32_t set = 0; set < due_.size(); ++set)
       offer_set(set, timing, best);
   }
 
-  /// Refreshes the set of a bank.
+  /// Records the refresh of the set that contains `bank`.
   void refresh(std::uint32_t bank, ChannelTiming& timing, Time at) {
     const std::uint32_t set = set_of(bank);
     each_bank(set, [&](std::uint32_t other) { timing.refresh(other, at); });
     due_[set] += interval_;
   }
 
-  /// When the next refresh in a rank is due.
+  /// Due time of the next refresh of any set of a rank.
   Time rank_due(std::uint32_t rank) const {
     const auto first = due_.begin() + static_cast<std::ptrdiff_t>(rank * sets_);
     return *std::min_element(first, first + static_cast<std::ptrdiff_t>(sets_));
   }
 
-  /// The rank refreshed itself until `at`: what was due before has been done.
+  /// The rank leaves self-refresh at `at`: refreshes that were due by then are done.
   void refreshed_itself(std::uint32_t rank, Time at) {
     if (!interval_) return;
     for (std::uint32_t set = rank * sets_; set < (rank + 1) * sets_; ++set)
@@ -56,12 +56,12 @@ public:
   }
 
 private:
-  /// Sets are refreshed at equal distances.
+  /// The refreshes of the sets are spread evenly over tREFI.
   Time first_due(const Timing& timing, std::uint64_t set) const {
     return timing.tREFI * set / sets_ / timing.clock * timing.clock;
   }
 
-  /// Counted over all ranks.
+  /// Number of a set, over all ranks.
   std::uint32_t set_of(std::uint32_t bank) const {
     return bank / banks_per_rank_ * sets_ + bank % banks_per_rank_ % sets_;
   }
@@ -97,7 +97,7 @@ private:
   Time interval_;
   std::uint32_t sets_;
   std::uint32_t banks_per_rank_;
-  std::vector<Time> due_; ///< by set, counted over all ranks
+  std::vector<Time> due_; ///< by set, over all ranks
 };
 
 } // namespace nearfar::sim

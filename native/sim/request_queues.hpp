@@ -1,4 +1,4 @@
-// The requests that wait in a channel: demands, and posted writes.
+// The two queues of a channel: demand requests and posted writes.
 //
 // Thread safety  one thread.
 #pragma once
@@ -16,17 +16,17 @@ struct ChannelRequest {
   Time arrival;
   Place place;
   bool write;
-  bool opened; ///< its row was activated for it: not a row hit
+  bool opened; ///< the row was activated for this request, which is then not a row hit
 };
 
-/// By age: the oldest request first.
+/// Each queue is in order of arrival, oldest first.
 class RequestQueues {
 public:
   std::vector<ChannelRequest>& of(bool posted) { return posted ? posted_ : demands_; }
   const std::vector<ChannelRequest>& of(bool posted) const { return posted ? posted_ : demands_; }
   const std::vector<ChannelRequest>& demands() const { return demands_; }
   const std::vector<ChannelRequest>& posted() const { return posted_; }
-  /// When the first demand arrives; `never` if there is none.
+  /// Earliest arrival of a demand; `never` if none is queued.
   Time demanded_from() const {
     Time first = never;
     for (const ChannelRequest& request : demands_)

@@ -1,6 +1,6 @@
-// The input of the engines: accesses that passed the caches, from a trace or synthetic.
+// Input of the engines: cache misses of a trace, or a synthetic stream.
 //
-// Thread safety  a source by one thread.
+// Thread safety  one thread uses a source.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,26 @@ constexpr std::uint32_t no_object = ~std::uint32_t{0};
 constexpr std::uint32_t max_depends = 1023;
 
 struct Request {
-  std::uint64_t address = 0; ///< in bytes, as the program sees it
-  Time gap = 0;              ///< processor time since the request before
+  std::uint64_t address = 0; ///< in bytes: virtual, or physical if RequestSource::physical()
+  Time gap = 0;              ///< CPU time since the previous request
   std::uint32_t object = no_object;
-  std::uint32_t depends = 0; ///< how many requests back lies the read its address came out of; 0:
-                             ///< none, or too long ago (max_depends) to matter
+  /// Distance, in requests, to the read that produced the address (pointer chase); 0: none within
+  /// max_depends.
+  std::uint32_t depends = 0;
   bool write = false;
-  bool prefetch = false; ///< no access waits for it
+  bool prefetch = false; ///< no access waits for its data
 };
 
 class RequestSource {
 public:
   virtual ~RequestSource() = default;
-  /// Fills from the front; how many, 0 at the end. Errors: those of what is read from.
+  /// Fills `out` from the front. Returns the number of requests, 0 at the end. Errors: those of
+  /// the trace.
   virtual Result<std::size_t> fill(std::span<Request> out) = 0;
-  /// Processor time after the last request; asked for at the end.
+  /// CPU time after the last request. Valid at the end.
   virtual Time tail() const { return 0; }
-  /// Are addresses those of the memory, each page in the frame of its number? Else pages get
-  /// frames in the order of their first touch, as programs do.
+  /// Whether addresses are physical: the frame number is the page number. Otherwise pages get
+  /// frames in the order of their first touch.
   virtual bool physical() const { return false; }
 };
 
@@ -86,7 +88,7 @@ private:
   std::uint64_t lines_;
   std::uint64_t writes_below_;
   std::uint64_t made_ = 0;
-  std::uint64_t line_ = 0; ///< the next one of a sequence
+  std::uint64_t line_ = 0; ///< next line of a sequential stream
 };
 
 } // namespace nearfar::sim

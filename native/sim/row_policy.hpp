@@ -1,8 +1,9 @@
-// Which rows of a channel stay open.
+// Row policy of a channel: which open rows are closed, and when.
 //
 // A row is kept open while a request that has arrived needs it. The row policy decides about all
-// other rows. With a cap on row hits, a row that has reached the cap is kept open only for requests
-// that are older than the oldest request for another row of the bank.
+// other rows. Requests of the queue that is not served keep a row open only if it was activated for
+// them. With a cap on row hits, a row that has reached the cap is kept open only for requests that
+// are older than the oldest request for another row of the bank.
 // Thread safety  one thread.
 #pragma once
 
@@ -23,11 +24,10 @@ public:
       : page_(controller.page), timeout_(device.timing.whole_clocks(controller.timeout)),
         row_hit_cap_(controller.row_hit_cap), uses_(banks) {}
 
-  /// Starts a decision: no row is required or capped, no bank is claimed.
+  /// Begins a decision: clears the required rows, capped rows and claimed banks.
   void begin() { ++decision_; }
 
-  /// Records for each bank whose open row has reached the cap which request of the queue is the
-  /// oldest that waits for another row.
+  /// Finds, for each bank whose open row has reached the cap, the oldest request for another row.
   void find_capped(const ChannelTiming& timing, std::span<const ChannelRequest> queue) {
     if (!row_hit_cap_) return;
     for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -39,12 +39,12 @@ public:
       use.capped_from = i;
     }
   }
-  /// Whether queue[index] has to let an older request for another row go first.
+  /// Whether queue[index] must wait for an older request for another row, because of the cap.
   bool is_capped(std::uint32_t bank, std::size_t index) const {
     return uses_[bank].capped == decision_ && index > uses_[bank].capped_from;
   }
 
-  /// Records that a queued request needs the open row of its bank. Does nothing if another row is
+  /// Records that a queued request needs the open row of its bank. Has no effect if another row is
   /// open.
   void require(const ChannelTiming& timing, const ChannelRequest& request) {
     if (timing.bank(request.place.bank).row != request.place.row) return;
@@ -53,18 +53,20 @@ public:
         use.required == decision_ ? std::min(use.required_from, request.arrival) : request.arrival;
     use.required = decision_;
   }
+  /// Whether a request that has arrived by `at` needs the open row.
   bool is_required(std::uint32_t bank, Time at) const {
     return uses_[bank].required == decision_ && uses_[bank].required_from <= at;
   }
 
-  /// Claims a bank for a request that opens another row; false if an older request has claimed it.
+  /// Claims a bank for a request that needs another row. Returns false if an older request has
+  /// claimed it.
   bool claim(std::uint32_t bank) {
     if (uses_[bank].claimed == decision_) return false;
     uses_[bank].claimed = decision_;
     return true;
   }
 
-  /// Offers to close rows that have been idle for the timeout.
+  /// Offers precharges of rows that are idle for the timeout.
   void offer_idle(const ChannelTiming& timing, const RefreshManager& refreshes,
                   ChannelCandidate& best) const {
     if (page_ != PagePolicy::timeout) return;
@@ -81,8 +83,8 @@ public:
     }
   }
 
-  /// Whether the column command of waiting[index] auto-precharges: PagePolicy::closed, and no other
-  /// request that has arrived by then needs the row.
+  /// Whether the column command of waiting[index] at `at` has an auto-precharge: with
+  /// PagePolicy::closed, unless another request that has arrived needs the row.
   bool closes_after(const std::vector<ChannelRequest>& waiting, std::size_t index, Time at) const {
     if (page_ != PagePolicy::closed) return false;
     const ChannelRequest& request = waiting[index];
@@ -93,13 +95,13 @@ public:
   }
 
 private:
-  /// Valid if equal to the number of the current decision.
+  /// The first three are numbers of decisions: an entry is valid in the decision with its number.
   struct RowUse {
     std::uint64_t required = 0;
     std::uint64_t claimed = 0;
     std::uint64_t capped = 0;
-    Time required_from = 0;      ///< arrival of the first request
-    std::size_t capped_from = 0; ///< index of the first request for another row
+    Time required_from = 0;      ///< earliest arrival of a request for the row
+    std::size_t capped_from = 0; ///< index of the oldest request for another row
   };
 
   PagePolicy page_;

@@ -1,10 +1,10 @@
-// A run of either engine: issues the requests of the program to two memories.
+// Sends the requests of a program to two memories, in either engine.
 //
-// Requests issue as early as possible: independent ones in program order, dependent ones when the
-// data they depend on has arrived.
-// Prefetches     have a window of their own, if the core has one: `max_prefetched` lines.
-// In order       an engine with `in_order` requires nondecreasing times: accesses with a later time
-//                wait in delayed_.
+// Order          Independent requests are sent in program order, as early as the core allows.
+//                Dependent reads are sent when their producer has completed.
+// Prefetches     With the core `window`, prefetches have their own window of max_prefetched lines.
+// In order       An engine with `in_order` requires nondecreasing times. Accesses that are sent
+//                later than now_ wait in delayed_.
 // Thread safety  one thread.
 #pragma once
 
@@ -66,7 +66,7 @@ public:
 private:
   static constexpr std::uint64_t max_prefetched = 256;
 
-  /// A time, and the id of the access that is sent then.
+  /// The time at which an access is sent, and its id.
   using Delayed = std::pair<Time, std::uint64_t>;
 
   static std::uint64_t window_of(const Core& core) {
@@ -107,7 +107,7 @@ private:
     return accesses_[id].end;
   }
 
-  /// Simulates all events before now_: a request that comes now must not change them.
+  /// Simulates all events before now_. They must not depend on the request that is sent next.
   void catch_up() {
     if constexpr (Memory::in_order)
       while (!delayed_.empty() && delayed_.top().first <= now_)
@@ -139,7 +139,7 @@ private:
       complete(id, *end);
   }
 
-  /// The memory finishes an access at time `at` (ps).
+  /// Ends an access that the memory completes at `at`. The response crosses the link, if any.
   void complete(std::uint64_t id, Time at) {
     FlyingAccess& access = accesses_[id];
     if (LinkState& link = links_[access.near]; link.present())
@@ -151,7 +151,7 @@ private:
       send(next, std::max(accesses_[next].dispatched, at));
   }
 
-  /// A write for which the core does not wait: it continues once there is room for it.
+  /// Sends a posted write. The core waits only until the write queue has room.
   void post(const Spot& spot) {
     statistics_.written(spot.near, spot.line);
     catch_up();
@@ -165,7 +165,7 @@ private:
     statistics_.ended(spot.near, end);
   }
 
-  /// Where an event comes from: a memory, or the access that is sent next.
+  /// Source of an event: a memory, or the first delayed access.
   enum class Source : unsigned { far, near, delayed };
 
   std::pair<Time, Source> earliest() {
@@ -183,7 +183,7 @@ private:
 
   void step() {
     const auto [at, source] = earliest();
-    if (at == never) std::abort(); // an access is in flight, but no engine has an event for it
+    if (at == never) std::abort(); // bug: an access is in flight, and no event remains
     if (source == Source::delayed) {
       const std::uint64_t id = delayed_.top().second;
       delayed_.pop();
@@ -213,10 +213,10 @@ private:
   InFlight accesses_;
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   RunStatistics statistics_;
-  Time now_ = 0; ///< the time of the core
+  Time now_ = 0; ///< time of the core
 };
 
-/// Makes both memories and the placement, and runs.
+/// Creates both memories and the placement, and runs. Errors: those of simulate().
 template <MemoryEngine Memory>
 Result<Outcome> run_with(RequestSource& source, const Setup& setup) {
   Result<Memory> far = Memory::create(setup.far, setup.far_controller, setup.commands[0]);

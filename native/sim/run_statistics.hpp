@@ -1,4 +1,4 @@
-// What a run counts: requests, latencies, stalls, wear.
+// Counters of a run: requests, latencies, stalls, wear.
 //
 // Thread safety  one thread.
 #pragma once
@@ -15,7 +15,7 @@ class RunStatistics {
 public:
   void add_requests(std::uint64_t count) { outcome_.requests += count; }
 
-  /// A request of the program; one that misses a cache of lines also reads.
+  /// Counts a request of the program. Reads and writes that it causes are not counted here.
   void request(bool near, bool write, Time gap) {
     outcome_.compute += gap;
     TierOutcome& tier = outcome_.tiers[near];
@@ -27,14 +27,15 @@ public:
   void written(bool near, std::uint64_t line) { wear_[near].write(line); }
 
   void read_ended(bool near, Time latency) { outcome_.tiers[near].read_ended(latency); }
-  /// An access or a posted write ends at `at`.
+  /// Records the end of an access or of a posted write.
   void ended(bool near, Time at) { outcome_.tiers[near].access_ended(at); }
-  /// What another thread counted.
+  /// Adds the counters of a lane.
   void add(bool near, const AccessTimes& times) {
     static_cast<AccessTimes&>(outcome_.tiers[near]) += times;
   }
 
-  /// The program ends at `now`, after `tail` without requests. Returns when the run ends.
+  /// Records that the program ends at `now`, `tail` after its last request. Returns the end of the
+  /// run: the later of `now` and the end of the last access.
   Time finish(Time now, Time tail, std::uint64_t moved_pages) {
     outcome_.compute += tail;
     outcome_.end = std::max({now, outcome_.tiers[0].last, outcome_.tiers[1].last});

@@ -6,26 +6,26 @@ namespace nearfar::sim {
 
 namespace {
 
-/// Settings in which the fast engine differs from the exact one by more than 5 %
-/// (benchmarks/results/simulator.md), or that it does not have.
+/// Refuses settings that the fast engine does not model, or in which it differs from the exact
+/// engine by more than 5 % (benchmarks/results/simulator.md).
 Status check_fast(const Device& device, const Controller& controller, const Core& core) {
   const char* refused = nullptr;
   if (controller.scheduler == Scheduler::fcfs || controller.row_hit_cap)
     refused = "schedulers other than FR-FCFS without a cap";
-  if (device.shape.refresh_sets > 1) refused = "refreshes of fewer banks than a rank has";
+  if (device.shape.refresh_sets > 1) refused = "refresh sets of fewer banks than a rank has";
   if (device.kind == MemoryKind::commands) {
     if (controller.power_down_after != never || controller.self_refresh_after != never)
       refused = "power states";
-    if (controller.page == PagePolicy::timeout) refused = "rows that are closed after some time";
+    if (controller.page == PagePolicy::timeout) refused = "the row policy timeout";
     if (core.issue == Issue::window && core.window > 1 && !core.posted_writes)
-      refused = "several blocking writes at a time";
+      refused = "more than one blocking write in flight";
   }
   if (!refused) return Done{};
   return Error::make(Errc::bad_input, "the fast engine does not model %s", refused)
       .try_next("choose the exact engine");
 }
 
-/// Several threads require channels that are independent of each other.
+/// More than one thread requires that channels are independent of each other.
 Status check_threads(const Setup& setup) {
   const bool independent = setup.engine == Engine::exact && setup.core.issue == Issue::trace_time;
   if (setup.threads <= 1 || independent) return Done{};

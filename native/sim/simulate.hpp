@@ -1,15 +1,15 @@
-// A stream of requests through a processor, a placement and two memories.
+// Simulates a stream of requests: a core, a placement, and two memories.
 //
 // Core           blocking: one access at a time. window: up to `window` accesses in flight, retired
-//                in the order of the program; a dependent read sets out when the read before it is
-//                back. trace_time: requests set out when the trace says, whatever the memory does.
-// Writes         blocking: an access like any other, over when its cells are written. posted: the
-//                core waits only while the memory has no room for them.
-// Engines        fast: each request is timed once (FastBanks). exact: commands (ExactChannel).
-//                Memories of which no commands are known (QueuedMemory) are the same in both.
-// Threads        in trace time, the exact engine can simulate channels in several threads (lane.hpp);
-//                the result does not depend on their number.
-// Thread safety  one simulation a thread.
+//                in program order; a dependent read is sent when its producer has completed.
+//                trace_time: requests are sent at the times of the trace and wait for no other.
+// Writes         blocking: the access ends when its cells are written. posted: the core waits only
+//                while the write queue is full.
+// Engines        fast: each request is timed once (FastBanks). exact: single commands
+//                (ExactChannel). Memories without published commands use QueuedMemory in both.
+// Threads        In trace time, the exact engine simulates channels in several threads (lane.hpp).
+//                The result does not depend on their number.
+// Thread safety  concurrent calls of simulate() are independent.
 #pragma once
 
 #include "sim/access_times.hpp"
@@ -40,31 +40,32 @@ struct Setup {
   Plan plan;
   Core core;
   Engine engine = Engine::fast;
-  unsigned threads = 1;                                   ///< more than 1: exact, in trace time
-  std::uint64_t max_requests = ~std::uint64_t{0};         ///< a sample: the first so many
-  std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact: far, near; all of them
+  unsigned threads = 1;                                   ///< above 1: exact engine in trace time
+  std::uint64_t max_requests = ~std::uint64_t{0};         ///< only the first N are simulated
+  std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact engine: receives all; far, near
 };
 
 struct TierOutcome : AccessTimes {
   Work work;
   Spent spent;
   Worn worn;
-  std::vector<BankWork> banks; ///< exact engine, a memory of commands; all requests
-  std::uint64_t reads = 0;     ///< of the program; what rules move is in `work` alone
+  std::vector<BankWork> banks; ///< empty for the fast engine and for queues
+  std::uint64_t reads = 0;     ///< requests of the program; `work` includes migrations
   std::uint64_t writes = 0;
 };
 
 struct Outcome {
-  Time end = 0;     ///< the program's
-  Time compute = 0; ///< summed gaps
-  Time stall = 0;   ///< of the kernel, for moving pages
+  Time end = 0;     ///< end of the program
+  Time compute = 0; ///< sum of the gaps
+  Time stall = 0;   ///< kernel time for page migrations
   std::uint64_t requests = 0;
   std::uint64_t moved_pages = 0;
   TierOutcome tiers[2]; ///< far, near
 };
 
 /// Runs all requests of `source`.
-/// Errors: bad_input (a window out of range, threads without independent channels), those of the source, the placement and the devices.
+/// Errors: bad_input (a window out of range, settings that the engine does not model, threads
+/// without independent channels); those of the source, the placement and the devices.
 Result<Outcome> simulate(RequestSource& source, const Setup& setup);
 
 } // namespace nearfar::sim

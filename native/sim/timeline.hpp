@@ -1,7 +1,7 @@
-// How many accesses ended in each interval of a run.
+// Number of accesses that ended in each interval of a run.
 //
-// Intervals are equally long, at most `max_intervals` of them: when time exceeds the last one, pairs
-// are joined, and the length doubles.
+// There are max_intervals intervals of equal length. When time exceeds the last one, pairs of
+// intervals are joined and the length doubles.
 // Thread safety  one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ public:
   }
 
   Time interval() const { return Time{1} << shift_; }
-  /// Accesses in interval i, from i * interval() on.
+  /// By interval i, which begins at i * interval().
   const std::array<std::uint64_t, max_intervals>& counts() const { return counts_; }
 
 private:

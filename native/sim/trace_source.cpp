@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t max_physical_bytes = std::uint64_t{1} << 46;
 constexpr std::size_t remembered = std::size_t{max_depends} + 1;
 
-/// "name:FILE" or the first digits of the build-id.
+/// Whether `wanted` is "name:FILE" of the module, or a prefix of its build-id.
 bool is_module(const std::string& wanted, const trace::Module& module) {
   constexpr const char* by_name = "name:";
   if (wanted.starts_with(by_name)) {
@@ -69,7 +69,7 @@ Time TraceSource::gap(Thread& thread, const trace::Record& record) {
   return static_cast<Time>(static_cast<double>(since) * instruction_ps_ / share);
 }
 
-/// What the program executed after its last record.
+/// Time of the instructions after the last records.
 Time TraceSource::tail() const {
   std::uint64_t counted = 0;
   for (const Thread& thread : threads_)

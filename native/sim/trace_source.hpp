@@ -1,9 +1,11 @@
-// A trace as a stream of requests, its objects sorted into near and far by rules.
+// A trace as a stream of requests. Rules assign its objects to near or far memory.
 //
-// Time           a thread's instructions since its record before, at a constant time each; where
-//                several threads were traced their work overlaps: divided by their number.
-// Prefetches     are reads that wait for nothing.
-// Dependence     is a distance in the records of one thread, and becomes one in the whole stream.
+// Time           The gap before a request is the number of instructions of its thread since its
+//                previous record, times a constant, divided by the number of threads so far: their
+//                work overlaps.
+// Prefetches     Reads for which no access waits.
+// Dependence     A trace has distances in the records of a thread. They are converted to distances
+//                in the stream of requests.
 // Thread safety  none.
 #pragma once
 
@@ -16,36 +18,37 @@
 
 namespace nearfar::sim {
 
-/// The first rule that holds for an object says where it goes: all conditions that are given.
+/// The first matching rule of an object decides its memory. A rule matches if all given conditions
+/// hold.
 struct ObjectRule {
   static constexpr std::uint64_t any = ~std::uint64_t{0};
-  std::uint64_t object = any; ///< its number
-  std::uint64_t site = any;   ///< number of its site
-  /// Return addresses, innermost first: what the build-id, or "name:" and the file's last part,
-  /// begins with, and the offset in it. As hmalloc's plans have them.
+  std::uint64_t object = any; ///< object number
+  std::uint64_t site = any;   ///< site number
+  /// Return addresses, innermost first, as in plans of hmalloc: prefix of the build-id, or "name:"
+  /// and the file name; and the offset in the file.
   std::vector<std::pair<std::string, std::uint64_t>> frames;
   std::uint64_t min_bytes = 0;
   std::uint64_t max_bytes = any;
   bool near = false;
 };
 
-/// What Request::object says of a trace's requests.
+/// Values of Request::object of a trace.
 enum ObjectClass : std::uint32_t { object_far = 0, object_near = 1, object_anywhere = 2 };
 
 class TraceSource : public RequestSource {
 public:
-  /// Errors: those of trace::TraceReader::open; bad_input (lines that are not of 64 bytes).
+  /// Errors: those of trace::TraceReader::open; bad_input (lines of another size than 64 bytes).
   static Result<TraceSource> open(const char* path, double instruction_ps,
                                   std::vector<ObjectRule> rules);
 
   Result<std::size_t> fill(std::span<Request> out) override;
 
   Time tail() const override;
-  /// As the trace says. Addresses wrap at 64 TiB, which limits the wear counters.
+  /// Whether the trace has physical addresses. They wrap at 64 TiB, which limits the wear counters.
   bool physical() const override { return physical_; }
 
   const trace::TraceReader& reader() const { return reader_; }
-  /// How often a rule was the first to hold, by its place; objects that requests named count.
+  /// Number of accessed objects that each rule matched, by rule.
   const std::vector<std::uint64_t>& held() const { return held_; }
 
 private:
@@ -56,7 +59,7 @@ private:
   struct Thread {
     std::uint64_t instructions = 0;
     std::uint64_t records = 0;
-    std::vector<std::uint64_t> numbers; ///< in the whole stream, of its last records
+    std::vector<std::uint64_t> numbers; ///< ring: numbers of its last records in the stream
   };
 
   void translate(const trace::Record& record, Request& request);
@@ -72,10 +75,10 @@ private:
   std::vector<std::uint64_t> held_;
   bool physical_;
   std::span<const trace::Record> block_;
-  std::size_t next_ = 0; ///< of block_
+  std::size_t next_ = 0; ///< index in block_
   std::uint64_t number_ = 0;
   std::vector<Thread> threads_;
-  std::vector<std::uint8_t> classes_; ///< by object, one more than the class; 0: not known yet
+  std::vector<std::uint8_t> classes_; ///< by object: ObjectClass + 1; 0: not known yet
 };
 
 } // namespace nearfar::sim

@@ -1,7 +1,7 @@
-// How often each line of a memory was written: as often as a write reached the device.
+// Writes to each line of a memory. A write counts when it is sent to the device.
 //
-// Counts are bytes, so that those of a memory of a gibibyte stay in this machine's caches; what
-// overflows is kept apart.
+// Counters have one byte, so that those of 1 GiB of memory take 16 MiB. Overflows are kept in a
+// map.
 //
 // Thread safety  none.
 #pragma once
@@ -17,10 +17,10 @@
 namespace nearfar::sim {
 
 struct Worn {
-  std::uint64_t lines = 0; ///< written at least once
-  std::uint64_t pages = 0;
-  std::uint64_t max_line = 0; ///< writes of the line written most often
-  std::uint64_t max_page = 0; ///< of all lines of one page together
+  std::uint64_t lines = 0;    ///< number of lines with writes
+  std::uint64_t pages = 0;    ///< number of pages with writes
+  std::uint64_t max_line = 0; ///< maximum of writes to a line
+  std::uint64_t max_page = 0; ///< maximum of writes to all lines of a page
 };
 
 class Wear {
@@ -73,8 +73,9 @@ private:
     }
   }
 
-  std::vector<std::unique_ptr<Chunk>> chunks_;                 ///< by line
-  std::unordered_map<std::uint64_t, std::uint64_t> overflows_; ///< of 256 writes each, by line
+  std::vector<std::unique_ptr<Chunk>> chunks_; ///< by line
+  /// Number of overflows (256 writes), by line.
+  std::unordered_map<std::uint64_t, std::uint64_t> overflows_;
 };
 
 } // namespace nearfar::sim

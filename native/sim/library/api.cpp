@@ -1,8 +1,8 @@
-// The C interface of a memory in the exact engine.
+// C interface of a memory in the exact engine.
 //
-// Handles        stay where they are after their memory was destroyed, so that a later use finds an
-//                empty one. They are never removed.
-// Exceptions     only those of the standard library when memory is exhausted, which end here.
+// Handles        are never freed. After nearfar_sim_destroy() a handle is empty, so that its later
+//                use is detected.
+// Exceptions     bad_alloc and length_error of the standard library. They are caught here.
 #include <nearfar/sim.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ struct Simulation {
   Cosimulation memory;
   nearfar_sim_done done;
   void* context;
-  std::vector<Completion> completed; ///< in the present tick
+  std::vector<Completion> completed; ///< in the current tick
   bool in_callback = false;
-  bool out_of_memory = false; ///< an operation was left half done
+  bool out_of_memory = false; ///< an operation was interrupted: the state is inconsistent
 };
 
 } // namespace
@@ -45,10 +45,10 @@ constexpr unsigned default_read_queue = 32;
 
 struct Handles {
   std::mutex mutex;
-  std::deque<nearfar_sim> all; ///< their addresses do not change
+  std::deque<nearfar_sim> all; ///< a deque: addresses do not change
 };
 
-/// Never destroyed: a destructor of the program may use a memory.
+/// Not destroyed at exit: destructors of the program may use a memory.
 Handles& handles() {
   static auto* const made = new Handles;
   return *made;
@@ -78,7 +78,7 @@ void set_error(const Error& error) {
   set_error(errno_of(error), error.next[0] != '\0' ? "%s; %s" : "%s%s", error.what, error.next);
 }
 
-/// The simulation of a handle, or null and an error.
+/// Returns the simulation of a handle; null, and sets the error, for an invalid handle.
 Simulation* simulation_of(nearfar_sim* memory, const char* call) {
   if (memory == nullptr) {
     set_error(EINVAL, "%s: the memory is NULL; create it with nearfar_sim_create()", call);
@@ -89,17 +89,18 @@ Simulation* simulation_of(nearfar_sim* memory, const char* call) {
   return memory->simulation.get();
 }
 
-/// The same of one whose state may change or be queried.
+/// As simulation_of(); an error after an operation ran out of memory.
 Simulation* usable(nearfar_sim* memory, const char* call) {
   Simulation* found = simulation_of(memory, call);
   if (found && found->out_of_memory) {
-    set_error(ENOMEM, "%s: no memory was left in an earlier call; destroy the simulated memory",
+    set_error(ENOMEM, "%s: an earlier call ran out of host memory; destroy the simulated memory",
               call);
     return nullptr;
   }
   return found;
 }
 
+/// As usable(); an error after nearfar_sim_finish().
 Simulation* running(nearfar_sim* memory, const char* call) {
   Simulation* found = usable(memory, call);
   if (found && found->memory.finished()) {
@@ -109,7 +110,7 @@ Simulation* running(nearfar_sim* memory, const char* call) {
   return found;
 }
 
-/// Whether the caller is the callback of this memory, which is then an error.
+/// Returns true, and sets the error, if the caller is the callback of this memory.
 bool refuse_in_callback(const Simulation& simulation, const char* call) {
   if (simulation.in_callback)
     set_error(EBUSY, "%s: called by the memory's own callback; call it after nearfar_sim_tick()",
@@ -117,20 +118,20 @@ bool refuse_in_callback(const Simulation& simulation, const char* call) {
   return simulation.in_callback;
 }
 
-/// Runs `call`; false and an error if memory is exhausted.
+/// Runs `call`. Returns false, and sets the error, if host memory is exhausted.
 template <class Call>
 bool within_memory(const Call& call) {
   try {
     call();
     return true;
   } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) { // more than any machine has
+  } catch (const std::length_error&) { // more elements than a vector can have
   }
-  set_error(ENOMEM, "no memory is left for the simulation");
+  set_error(ENOMEM, "out of host memory; create fewer simulated memories");
   return false;
 }
 
-/// The same on a memory, which is not usable afterwards.
+/// Runs `call` on a simulation, which is not usable after a failure.
 template <class Call>
 bool within_memory(Simulation& simulation, const Call& call) {
   simulation.out_of_memory = !within_memory(call);

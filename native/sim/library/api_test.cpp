@@ -190,13 +190,13 @@ TEST_CASE("invalid options are refused by their values") {
   refused(with(&Options::page_policy, "shut"), "page policy 'shut'");
   refused(with(&Options::timeout_ns, -1), "a row is closed: -1 ns");
   refused(with(&Options::power_down_after_ns, -1), "powers down: -1 ns");
-  refused(with(&Options::self_refresh_after_ns, 100), "no tXS is known of ddr4");
+  refused(with(&Options::self_refresh_after_ns, 100), "ddr4 has no self-refresh (tXS)");
   refused(with(&Options::scheduler, "lottery"), "scheduler 'lottery'");
   refused(with(&Options::row_hit_cap, 1, with(&Options::scheduler, "fcfs")), "cap on row hits");
   refused(with(&Options::write_drain_to, 4, with(&Options::write_drain_from, 4)),
-          "write drain: from 4 to 4");
-  refused(with(&Options::write_drain_to, 40), "write drain: from 32 to 40");
-  refused(with(&Options::write_drain_idle, 33), "idle from 33");
+          "write drain 4:4:1");
+  refused(with(&Options::write_drain_to, 40), "write drain 32:40:1");
+  refused(with(&Options::write_drain_idle, 33), "write drain 32:16:33");
   refused(with(&Options::mapping, "xx"), "address mapping 'xx'");
 }
 

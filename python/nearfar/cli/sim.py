@@ -82,11 +82,15 @@ Threads = Annotated[
 ]
 Pages = Annotated[
     PagePolicy | None,
-    typer.Option("--page-policy", help="Open rows (default: open; closed with --counts)."),
+    typer.Option(
+        "--page-policy", help="When rows are closed (default: open; closed with --counts)."
+    ),
 ]
 Schedule = Annotated[
     Scheduler,
-    typer.Option("--scheduler", help="Request that goes first: the first ready, or the oldest."),
+    typer.Option(
+        "--scheduler", help="Next command: the first ready one, or that of the oldest request."
+    ),
 ]
 RowHitCap = Annotated[
     int | None,
@@ -100,8 +104,7 @@ WriteDrain = Annotated[
     flags.text(
         "--write-drain",
         "FROM:TO:IDLE",
-        "Posted writes waiting when they are written, when reads go first again, and when they are "
-        "written while no read waits.",
+        "Queued writes that start a drain, end it, and start it while no read waits.",
     ),
 ]
 Mapping = Annotated[
@@ -113,14 +116,14 @@ Mapping = Annotated[
 PowerDown = Annotated[
     float | None,
     flags.nanoseconds(
-        "--power-down-after", "Idle time of a rank until it powers down (default: it does not)."
+        "--power-down-after", "Idle time of a rank until power-down (default: never)."
     ),
 ]
 SelfRefresh = Annotated[
     float | None,
     flags.nanoseconds(
         "--self-refresh-after",
-        "Idle time of a rank until it refreshes itself (default: it does not).",
+        "Idle time of a rank until self-refresh (default: never).",
     ),
 ]
 Writes = Annotated[

@@ -37,7 +37,7 @@ class ExperimentRow(Shaped):
 
 
 class Claim(Shaped):
-    """What was published for a program, over its sizes."""
+    """Published savings of a program: the lowest and the highest of its sizes."""
 
     program: ProgramName
     time_saved: tuple[Share, Share]
@@ -45,7 +45,7 @@ class Claim(Shaped):
 
 
 class ExperimentResult(Shaped):
-    """A suite that was run. ``time_saved`` is quicksort's of the published counts, blocking."""
+    """Result of an experiment. ``time_saved``: published counts, blocking writes."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Results of simulations: numbers with their origin, and their parts."""
+"""Results of simulations, with the origin of each number."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Tiers(Shaped):
 
 
 class CountsSimulation(Answer):
-    """A program described only by its numbers of accesses."""
+    """Result of counts mode: a program given by its numbers of accesses."""
 
     page_policy: Literal["closed"]
     write_policy: WritePolicy
-    time_s: Amount = Field(description="processor and memory, one after the other")
+    time_s: Amount = Field(description="sum of CPU time and memory time")
     energy_J: Amount = Field(description="of both memories over time_s")  # noqa: N815
     cpu_time_s: Amount
     memory_time_s: Amount
@@ -55,12 +55,12 @@ class EnergyParts(Shaped):
 
 
 class BankWork(Shaped):
-    """The commands of one bank, for the program and for moved pages."""
+    """Work of one bank: accesses of the program and of page migrations."""
 
     channel: Count
-    rank: Count = Field(description="of the channel")
-    bank_group: Count = Field(description="of the rank")
-    bank: Count = Field(description="of the bank group")
+    rank: Count = Field(description="number in the channel")
+    bank_group: Count = Field(description="number in the rank")
+    bank: Count = Field(description="number in the bank group")
     reads: Count
     writes: Count
     row_hits: Count
@@ -71,18 +71,22 @@ class SimulatedTier(Shaped):
     """One memory under a stream of requests."""
 
     device: str
-    reads: Count = Field(description="of the program; moved pages are in device_reads alone")
+    reads: Count = Field(description="of the program; device_reads includes page migrations")
     writes: Count
     device_reads: Count
     device_writes: Count
     row_hit_share: Amount | None = Field(None, description="of all accesses; buffers: of reads")
     refreshes: Count
     active_power_down_s: Amount | None = Field(
-        None, description="in power-down with an open row, summed over ranks; absent if never"
+        None, description="time in power-down with an open row, summed over ranks; absent if 0"
     )
-    power_down_s: Amount | None = Field(None, description="the same without an open row")
-    self_refresh_s: Amount | None = Field(None, description="summed over ranks; absent if never")
-    read_latency_ns: Amount | None = Field(None, description="mean, queueing included")
+    power_down_s: Amount | None = Field(
+        None, description="time in power-down without an open row, summed over ranks; absent if 0"
+    )
+    self_refresh_s: Amount | None = Field(
+        None, description="time in self-refresh, summed over ranks; absent if 0"
+    )
+    read_latency_ns: Amount | None = Field(None, description="mean, including queueing")
     p50_latency_ns: Amount | None = None
     p90_latency_ns: Amount | None = None
     p99_latency_ns: Amount | None = None
@@ -90,17 +94,17 @@ class SimulatedTier(Shaped):
     largest_latency_ns: Amount | None = None
     read_latency_histogram: list[tuple[Count, Count]] = Field(
         default_factory=list,
-        description="(ns, reads): at most so many ns, and more than the pair before",
+        description="(upper bound in ns, reads above the previous bound and up to this one)",
     )
     traffic_interval_s: Amount | None = Field(
         None, description="length of an interval of traffic_bytes_per_s, of simulated time"
     )
     traffic_bytes_per_s: list[Amount] = Field(
         default_factory=list,
-        description="bytes of the program's accesses that ended in an interval, from the start on",
+        description="bandwidth of the program, by interval in which its accesses ended",
     )
     banks: list[BankWork] = Field(
-        default_factory=list, description="exact engine: work by bank, of a memory with commands"
+        default_factory=list, description="exact engine, memory with commands: work by bank"
     )
     energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
     energy_parts: EnergyParts | None = None
@@ -109,10 +113,10 @@ class SimulatedTier(Shaped):
     most_line_writes: Count
     most_page_writes: Count
     lifetime_s: Amount | None = Field(
-        None, description="until the line written most wears out, at this rate without levelling"
+        None, description="time until the most written line wears out, without wear leveling"
     )
     levelled_lifetime_s: Amount | None = Field(
-        None, description="if all pages the program used wore alike"
+        None, description="lifetime with perfect wear leveling over the written pages"
     )
 
 
@@ -126,7 +130,7 @@ class SimulatedTiers(Shaped):
 class Difference(Shaped):
     """Relative differences of the fast engine from the exact one (consistency, not validation)."""
 
-    requests: Count = Field(description="that both engines ran")
+    requests: Count = Field(description="number that both engines simulated")
     time_difference: Finite
     energy_difference: Finite | None = None
     exact_time_s: Amount
@@ -135,23 +139,27 @@ class Difference(Shaped):
 
 
 class ControllerSettings(Shaped):
-    """How the memory controllers schedule requests and map addresses."""
+    """Settings of the memory controllers, except the row policy."""
 
     scheduler: Scheduler
     row_hit_cap: Count | None = Field(
-        None, description="accesses to an open row before an older request for another row"
+        None,
+        description="accesses to an open row before an older request for another row goes first",
     )
     write_drain: tuple[Count, Count, Count] = Field(
-        description="posted writes waiting when they start to be written, when reads resume, and "
-        "when they start to be written while no read waits"
+        description="queued writes that start a drain, end it, and start it while no read waits"
     )
     address_mapping: str = Field(description="address fields from the highest bits to the lowest")
-    power_down_after_ns: Amount | None = Field(default=None, description="idle time of a rank")
-    self_refresh_after_ns: Amount | None = Field(default=None, description="idle time of a rank")
+    power_down_after_ns: Amount | None = Field(
+        default=None, description="idle time of a rank until power-down; absent: never"
+    )
+    self_refresh_after_ns: Amount | None = Field(
+        default=None, description="idle time of a rank until self-refresh; absent: never"
+    )
 
 
 class Simulation(Answer):
-    """A trace or a synthetic stream on two memories."""
+    """Result of a trace or a synthetic stream on two memories."""
 
     source: str
     engine: EngineName
@@ -162,19 +170,19 @@ class Simulation(Answer):
     core: CoreModel
     window: Count
     requests: Count
-    time_s: Amount = Field(description="simulated, of the program")
-    cpu_time_s: Amount = Field(description="of it between requests")
-    stall_s: Amount = Field(description="of it in the kernel, for moving pages")
+    time_s: Amount = Field(description="simulated run time of the program")
+    cpu_time_s: Amount = Field(description="part of time_s between requests")
+    stall_s: Amount = Field(description="part of time_s in the kernel, for page migrations")
     moved_pages: Count
     energy_J: Amount | None = Field(None, description="of both memories")  # noqa: N815
     bandwidth_bytes_per_s: Amount
-    requests_per_s: Amount = Field(description="of the simulator, on this machine")
+    requests_per_s: Amount = Field(description="speed of the simulator on this machine")
     tiers: SimulatedTiers
     difference: Difference | None = None
 
 
 class CurvePoint(Shaped):
-    """One arrival rate."""
+    """Latencies at one arrival rate."""
 
     bandwidth_bytes_per_s: Amount
     latency_ns: Amount
@@ -182,7 +190,7 @@ class CurvePoint(Shaped):
 
 
 class LoadCurve(Answer):
-    """Latency of a device by requested bandwidth."""
+    """Latency of a device by bandwidth."""
 
     device: str
     engine: EngineName
@@ -190,7 +198,7 @@ class LoadCurve(Answer):
     read_share: Amount
     page_policy: PagePolicy
     controller: ControllerSettings | None = Field(None, description="absent before version 0.2")
-    requests: Count = Field(description="a point")
+    requests: Count = Field(description="number per point")
     latency_ns: Amount = Field(description="mean, at the lowest load")
-    bandwidth_bytes_per_s: Amount = Field(description="the most that went")
-    points: list[CurvePoint] = Field(description="by rising bandwidth")
+    bandwidth_bytes_per_s: Amount = Field(description="maximum that was reached")
+    points: list[CurvePoint] = Field(description="by ascending bandwidth")

@@ -1,1 +1,1 @@
-"""Simulate memories under a load given in numbers: time and energy."""
+"""Simulated memories: devices, controllers, traces, counts, co-simulation, experiments."""

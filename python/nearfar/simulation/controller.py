@@ -1,4 +1,4 @@
-"""Settings of the memory controllers: rows, scheduling, posted writes, address mapping."""
+"""Settings of memory controllers: row policy, scheduler, write queue, power states, mapping."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from nearfar._native import SimController
     from nearfar.records.choices import PagePolicy, Scheduler
 
-#: Neighboring lines alternate between channels and bank groups, and a stream stays in its rows.
+#: Neighboring lines alternate between channels and bank groups. A stream stays in its open rows.
 DEFAULT_MAPPING = "rorabacobgch"
 
 
 @dataclass(frozen=True)
 class Controller:
-    """Settings of both memories' controllers; devices without known commands ignore them.
+    """Settings of the controllers of both memories. Devices without commands ignore them.
 
     ``page_policy``: when a row that no request needs is closed. "open": when a request needs
     another row of the bank. "closed": with its last access. "timeout": ``timeout_ns`` after its
@@ -39,7 +39,7 @@ class Controller:
     self_refresh_after_ns: float | None = None
 
     def native(self) -> SimController:
-        """The settings for the engines. Raises NativeError that names a contradiction."""
+        """The settings in the format of the engines. Raises NativeError for contradictory ones."""
         from nearfar import _native
 
         return _native.SimController(
@@ -55,7 +55,7 @@ class Controller:
 
 
 def parse_write_drain(text: str) -> tuple[int, int, int]:
-    """Three counts from ``FROM:TO:IDLE``. Raises BadInputError."""
+    """Parse ``FROM:TO:IDLE``. Raises BadInputError."""
     counts = text.split(":")
     if len(counts) != 3 or not all(count.isdecimal() and len(count) < 5 for count in counts):
         raise BadInputError(f"invalid --write-drain {text}", "give three counts, such as 32:16:1")

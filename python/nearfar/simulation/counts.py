@@ -1,10 +1,10 @@
 """Counts mode: time and energy of a program from its number of accesses to two memories.
 
-Equations, an access of one burst after another, each on a closed page:
+Equations, for accesses of one burst each, one after another, each to a closed row:
 
     t_read  = tRCD + CL + t_burst
     t_write = tRCD + t_burst + tRP      blocking: the program waits until the cells are written
-            = t_burst                   posted: it waits for the bus, the cells are written later
+            = t_burst                   posted: the program waits for the bus only
     T = T_cpu + Σ reads·t_read + writes·t_write
 
     E_read  = V·(I_array·tRCD + I_buffer·t_burst)
@@ -12,11 +12,11 @@ Equations, an access of one burst after another, each on a closed page:
     E = Σ reads·E_read + writes·E_write + V·T·(I_standby of both + I_refresh·tRFC/tREFI)
 
 Source: the Seoul thesis on user-controlled hybrid memory allocation (2014), whose figures are the
-profiles dram-snu, pcm-snu-ns and pcm-snu-cycles. It prints no CL, burst and voltage: those are of
-the simulator it used. That closed pages and blocking writes are what it ran is our reading: its
-gains come out with them.
-Limits: no row is ever hit, no two accesses overlap, and posted writes never fill a queue: their
-time is a lower bound. Precharging after a read is hidden.
+profiles dram-snu, pcm-snu-ns and pcm-snu-cycles. The thesis prints no CL, burst and voltage; they
+are those of the simulator that it used. It does not print row policy and write policy either:
+closed rows and blocking writes are inferred, because they reproduce its gains.
+Limits: no row hits and no overlap of accesses. Posted writes never fill a queue, so that their time
+is a lower bound. The precharge after a read is hidden.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LIMITS = {
     "blocking": "closed pages, one access after another: no row is hit, nothing overlaps",
     "posted": "closed pages; writes are posted without end, so their time is a lower bound",
 }
-#: A larger count is not plausible, and doubles cannot represent all integers beyond it.
+#: Maximum of a count. Doubles cannot represent all larger integers.
 _MOST = 2**53
 
 _Accesses = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
@@ -67,7 +67,7 @@ class Counts(BaseModel):
 
 
 def read_counts(path: str | Path) -> Counts:
-    """Read the file of counts. Raises BadInputError that names an error in it."""
+    """Read a file of counts. Raises BadInputError with the position of the error."""
     form = '{"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes": N}}'
     text = read_text(path, f"write {form}")
     try:
@@ -96,7 +96,7 @@ class Device:
 
     @classmethod
     def of(cls, profile: Profile) -> Device:
-        """From a profile. Raises BadInputError for absent, unknown or contradictory figures."""
+        """Create from a profile. Raises BadInputError for missing or contradictory figures."""
         refuse_unknown(profile)
         return cls(
             name=profile.name,
@@ -125,7 +125,7 @@ class Device:
         return self._joules(self.activate, self.read_buffer)
 
     def write_joules(self) -> float:
-        """Energy of one write: the cells are written, whether or not the program waits."""
+        """Energy of one write, including the write of the cells."""
         return self._joules(self.activate + self.precharge, self.write_buffer)
 
     def _joules(self, array_ns: float, buffer: float) -> float:
@@ -137,7 +137,7 @@ class Device:
 
 
 def _refresh_current(profile: Profile) -> float:
-    """Average mA; 0 for a memory without refresh. Requires all figures of refresh, or none."""
+    """Mean refresh current in mA; 0 without refresh. Requires all figures of refresh, or none."""
     keys = [*(f"{name}_ns" for name in _REFRESH), "refresh_current_mA"]
     given = {
         key: key in profile.figures or key.replace("_ns", "_cycles") in profile.figures
@@ -150,13 +150,13 @@ def _refresh_current(profile: Profile) -> float:
             others = " and ".join(k for k, known in given.items() if known)
             raise BadInputError(
                 f"the device {profile.name} has {others}, and no {key}",
-                "give all three figures of refresh, or none for a memory without it",
+                "give all three figures of refresh, or none for a memory without refresh",
             )
     busy, interval = (profile.timing_ns(name) for name in _REFRESH)
     if busy >= interval:
         raise BadInputError(
-            f"the device {profile.name} refreshes for tRFC = {busy:g} ns, which is no less than "
-            f"tREFI = {interval:g} ns between two refreshes",
+            f"tRFC = {busy:g} ns of the device {profile.name} is not less than its tREFI = "
+            f"{interval:g} ns",
             "fix one of them in the profile",
         )
     return profile.scalar("refresh_current_mA") * busy / interval

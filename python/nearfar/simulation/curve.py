@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PS = 1e-12
 _LINE = 64
-#: Time between two requests, relative to the minimum at full bandwidth.
+#: Times between two requests, relative to that at full bandwidth.
 _GAPS = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _REGION = 1 << 30
 _PATTERN = "random"
@@ -32,7 +32,7 @@ def load_curve(
     requests: int,
     seed: int,
 ) -> LoadCurve:
-    """Simulate single requests at rates up to the device's bandwidth, with at most 64 in flight."""
+    """Simulate random lines at rates up to the bandwidth of the device, at most 64 in flight."""
     from nearfar import _native
 
     options = Options(controller=controller, core="window", window=64)
@@ -62,12 +62,12 @@ def load_curve(
         latency_ns=points[0].latency_ns,
         bandwidth_bytes_per_s=points[-1].bandwidth_bytes_per_s,
         provenance={"latency_ns": simulated, "bandwidth_bytes_per_s": simulated},
-        limits=["requests are synthetic; 64 of them in flight at most"],
+        limits=["requests are synthetic; at most 64 are in flight"],
     )
 
 
 def _by_load(point: Callable[[float], CurvePoint]) -> list[CurvePoint]:
-    """Points at all gaps in ns between requests, by ascending bandwidth."""
+    """Points at all gaps between requests, by ascending bandwidth. ``point`` takes a gap in ns."""
     full = point(0.0)
     min_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
     points = [full, *(point(min_ns * gap) for gap in _GAPS[1:])]

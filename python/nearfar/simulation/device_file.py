@@ -1,7 +1,7 @@
-"""A device as a text file, for programs that read no profiles (docs/formats/device.md).
+"""Write device files: text files for programs that do not read profiles (docs/formats/device.md).
 
-The native core reads it (``native/sim/device_file.hpp``). Numbers are written so that they are read
-back as the same ones: a simulation of the file equals one of the profile.
+The native core reads them (``native/sim/device_file.hpp``). Numbers are written with full
+precision: simulations of the file and of the profile have equal results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def device_text(profile: Profile) -> str:
-    """The text of the file. Raises BadInputError for a profile that cannot be simulated."""
+    """The text of a device file. Raises BadInputError for a profile that cannot be simulated."""
     Device.of(profile)  # the core checks the figures
     kind, figures = resolve(profile)
     lines = [f"{name} {float(value)!r}" for name, value in figures.items()]

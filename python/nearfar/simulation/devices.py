@@ -1,22 +1,23 @@
 """Build a simulated device from a device profile.
 
-A profile with any command timing is a DRAM-like memory: banks, rows, and JEDEC timings. Any other
-with latencies and bandwidths is simulated as a queue in front of a medium, behind buffers if the
-profile has them. A missing figure that the kind requires is an error naming its key, and so is an
-unknown key.
+A profile with a command timing is simulated with commands: banks, rows, JEDEC timings. Another
+profile is simulated as a queue in front of a medium, with buffers if it has figures of them. A
+missing figure and an unknown figure are errors that name the key.
 
-Energy comes from whichever figures a profile has:
+Energy is computed from the first of these figures that a profile has:
 
     IDD0 … IDD5   as Micron's technical notes compute it, for ``chips`` chips:
                   activate = V·(IDD0·(tRAS+tRP) - IDD3N·tRAS - IDD2N·tRP)
                   read, write = V·(IDD4 - IDD3N)·burst, refresh = V·(IDD5 - IDD3N)·tRFC
-                  background = V·IDD3N with an open row, V·IDD2N without; powered down V·IDD3P
+                  background = V·IDD3N with an open row, V·IDD2N without; in power-down V·IDD3P
                   and V·IDD2P; in self-refresh V·IDD6
-    array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, writing the array
-                  V·I_array·tRP, a line V·I_buffer·burst; background active standby or power-down
-    pJ/bit        of the array: activate senses a row, a line written writes its cells; of the row
-                  buffer: a line read or written. Without figures of the buffer, a line read or
-                  written is the array's. No background: the total is a lower bound
+    array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, array write =
+                  V·I_array·tRP, read, write = V·I_buffer·burst; background = V·(active standby
+                  current) with an open row, V·(precharge power-down current) without
+    pJ/bit        activate = array read energy of a row, read = row buffer read energy of a line,
+                  write = array and row buffer write energy of a line. Without figures of the row
+                  buffer: read, write = array energy of a line. No background power: the total is
+                  a lower bound
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ _BANDWIDTHS = (
 )
 #: The kernels that a probe uses for reads and writes.
 _KERNELS = {"read_bandwidth": "read", "write_bandwidth": "ntwrite"}
-#: A copy counts a line read and one written; the written line is read first (write-allocate).
+#: Traffic per counted byte of a copy: it counts a line read and a line written, and the written
+#: line is also read (write-allocate).
 _COPY_TRAFFIC = 1.5
 _LINK = (
     Name("link_latency", "link_latency_ns"),
@@ -73,7 +75,7 @@ _LINK_LOADS = "link_latency_by_load_ns"
 
 
 class Resolved(NamedTuple):
-    """What the engines take of a profile: the kind of memory, and its figures by their names."""
+    """A profile for the engines: kind of memory, and figures by the names of the engines."""
 
     kind: Literal["commands", "queued"]
     figures: dict[str, float]
@@ -81,23 +83,23 @@ class Resolved(NamedTuple):
 
 @dataclass(frozen=True)
 class Device:
-    """A profile in the format of the engines, and notes on missing figures."""
+    """A profile in the format of the engines, and which of its figures are known."""
 
     name: str
     native: SimDevice
     has_energy: bool
     has_background: bool
-    has_rows: bool  # DRAM-like
+    has_rows: bool  # simulated with commands
     endurance_writes: float | None
-    parallelism: int | None = None  # measured lines in flight of a core
+    parallelism: int | None = None  # measured outstanding misses of a core
     has_power_down: bool = False
     has_self_refresh: bool = False
 
     @classmethod
     def of(cls, profile: Profile, *, one_thread: bool = False) -> Device:
-        """Build from a profile; ``one_thread``: with the bandwidth of one thread, if measured.
+        """Create from a profile. ``one_thread``: with the bandwidth of one thread, if measured.
 
-        Raises BadInputError (also from the core) naming an absent or contradictory figure.
+        Raises BadInputError that names a missing or contradictory figure.
         """
         from nearfar import _native
 
@@ -126,15 +128,15 @@ def refuse_without_states(controller: Controller, *devices: Device) -> None:
         if asked is not None and not known:
             state = "power-down" if figure == "tXP" else "self-refresh"
             raise BadInputError(
-                f"{state} has no effect: no {figure} is known of {names}",
-                "leave it out, or name a device with this state, such as ddr4-3200",
+                f"no device has {state} ({figure}): {names}",
+                "omit the setting, or choose a device with this state, such as ddr4-3200",
             )
 
 
 def resolve(profile: Profile, *, one_thread: bool = False) -> Resolved:
-    """Resolve a profile to figures of the engines; the core has not checked them.
+    """Resolve a profile to figures of the engines, which the core has to check.
 
-    Raises BadInputError naming an absent or unknown figure.
+    Raises BadInputError that names a missing or unknown figure.
     """
     refuse_unknown(profile)
     by_commands = any(_has(profile, timing) for timing in TIMINGS)
@@ -184,15 +186,15 @@ def _link_loads(profile: Profile) -> dict[str, float]:
 
 
 def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:
-    """Check that a rank holds its banks, if both sizes are given. Raises BadInputError."""
+    """Raise BadInputError unless the size of a rank is that of its banks, if both are given."""
     if not {"rank_bytes", "bank_bytes"} <= profile.figures.keys():
         return
     rank, bank = profile.scalar("rank_bytes"), profile.scalar("bank_bytes")
     banks = counts["bank_groups"] * counts["banks"]
     if rank != bank * banks:
         raise BadInputError(
-            f"rank_bytes of {profile.name} is {rank:g}, and {banks:g} banks of bank_bytes = "
-            f"{bank:g} make {bank * banks:g}",
+            f"rank_bytes of {profile.name} is {rank:g}, but {banks:g} banks of bank_bytes = "
+            f"{bank:g} have {bank * banks:g} bytes",
             "fix one of them in the profile",
         )
 
@@ -219,9 +221,8 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
         ):
             if level not in of_level:
                 raise BadInputError(
-                    f"{key} of {profile.name} has no level {level:g}, which buffer_by_level_bytes "
-                    "has",
-                    "write it into a copy of the profile",
+                    f"{key} of {profile.name} lacks level {level:g} of buffer_by_level_bytes",
+                    "add the level to a copy of the profile",
                 )
         figures[f"buffer{place}_bytes"] = size
         figures[f"buffer{place}_entry_bytes"] = entries[level]
@@ -257,8 +258,8 @@ def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
     for name, current in (("IDD4R", idd4r), ("IDD4W", idd4w)):
         if current < idd3n:
             raise BadInputError(
-                f"{name}_mA of {profile.name} is {current:g}, less than IDD3N_mA = {idd3n:g}: an "
-                "access would give energy back",
+                f"{name}_mA of {profile.name} is {current:g}, less than IDD3N_mA = {idd3n:g}: the "
+                "energy of an access would be negative",
                 "fix one of them in the profile",
             )
     activate = idd0 * (t["tRAS"] + t["tRP"]) - idd3n * t["tRAS"] - idd2n * t["tRP"]

@@ -1,8 +1,9 @@
-"""Simulated experiments: programs traced here, by device, write policy and placement.
+"""Simulated experiments: traced programs by device, write policy and placement.
 
-``seoul`` is the experiment of the Seoul 2014 thesis. Traces hold only the arrays, so that *default*
-places all of them far and *placed* all of them near: the thesis' far traffic of stack, code and
-other heap is missing, and so are the kernel's accesses, which stay near in its default.
+``seoul`` is the experiment of the Seoul 2014 thesis. Its traces have only the accesses to arrays:
+*default* places all arrays far, *placed* all arrays near. Not included are the far traffic of
+stack, code and other heap, and the accesses of the kernel, which are near in the default of the
+thesis.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Strict(BaseModel):
 
 
 class ExperimentProgram(_Strict):
-    """A program with its sizes, and their published results."""
+    """A program with its sizes, and its published savings."""
 
     program: ProgramName
     sizes: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
@@ -67,7 +68,7 @@ class ExperimentProgram(_Strict):
 
 
 class PublishedCounts(_Strict):
-    """Published counts of one program, for counts mode."""
+    """Published numbers of accesses of one program, for counts mode."""
 
     program: ProgramName
     cpu_time_s: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
@@ -76,7 +77,7 @@ class PublishedCounts(_Strict):
 
 
 class Experiment(_Strict):
-    """A experiment file."""
+    """An experiment file."""
 
     schema_version: Literal[1]
     name: str
@@ -100,7 +101,7 @@ class Experiment(_Strict):
     counts: PublishedCounts
 
     def controller(self) -> Controller:
-        """Settings of both memories' controllers."""
+        """Settings of the controllers of both memories."""
         return Controller(
             page_policy=self.page_policy,
             scheduler=self.scheduler,
@@ -128,12 +129,12 @@ def load_experiment(name_or_path: str) -> Experiment:
         raise BadInputError(f"{path}: {error}", "fix the file") from None
 
 
-#: Called before each program and size with the number done, the total, and the next one.
+#: Called before each program and size: how many are done, of how many, and which is next.
 Progress = Callable[[int, int, str], None]
 
 
 def run_experiment(experiment: Experiment, report: Progress) -> ExperimentResult:
-    """Trace, simulate, compare. Passes errors of the programs and the core on."""
+    """Trace, simulate, compare. Raises the errors of the programs and of the core."""
     rows = list(_from_counts(experiment))
     top = next(row for row in rows if row.write_policy == "blocking")
     rows += _traced_rows(experiment, report)
@@ -165,7 +166,7 @@ def run_experiment(experiment: Experiment, report: Progress) -> ExperimentResult
 
 
 def _traced_rows(experiment: Experiment, report: Progress) -> Iterator[ExperimentRow]:
-    """Rows of every program and size, traced here."""
+    """Trace and simulate each program and size."""
     work = [(entry, n) for entry in experiment.programs for n in entry.sizes]
     for done, (entry, n) in enumerate(work):
         report(done, len(work), f"{entry.program} {n}")
@@ -173,7 +174,7 @@ def _traced_rows(experiment: Experiment, report: Progress) -> Iterator[Experimen
 
 
 def _claims(experiment: Experiment) -> list[Claim]:
-    """Published savings of each program that has both."""
+    """Published savings of each program with savings of time and energy."""
     return [
         Claim(
             program=entry.program,

@@ -1,7 +1,7 @@
-"""Accepted figures of a simulated device: all that nearfar reads, writes or ships, by key.
+"""Accepted keys of a simulated device: all figures that nearfar reads, writes or ships.
 
-A profile may hold any key of valid form; a simulated one may not. A misspelt ``tRFC_cycles`` would
-otherwise silently become a memory without refresh.
+Other profiles may have any key of valid form. In a simulated device, a misspelt ``tRFC_cycles``
+would silently become a memory without refresh.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nearfar.errors import BadInputError
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
-#: In ns, or in cycles of the device's clock.
+#: Timings, in ns or in cycles of the device's clock.
 TIMINGS = ("tRCD", "tRCDWR", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL",
            "tCCDLWR", "tRRD", "tRRDL", "tRRDact", "tRRDpre", "tFAW", "t32AW", "tWTR", "tWTRL",
            "tWR", "tRTP", "tRTRS", "tRFC", "tREFI", "tXP", "tXS", "tCKE", "tCKESR")  # fmt: skip
@@ -83,7 +83,7 @@ def refuse_unknown(profile: Profile) -> None:
         if key not in known:
             near = difflib.get_close_matches(key, sorted(known), n=3)
             raise BadInputError(
-                f"the device {profile.name} has a figure {key}, which nearfar does not know",
+                f"unknown figure {key} of the device {profile.name}",
                 (f"did you mean: {', '.join(near)}? " if near else "")
-                + "rename it in the profile, or take it out; docs/formats/profile.md lists them",
+                + "rename or remove it in the profile; docs/formats/profile.md lists all figures",
             )

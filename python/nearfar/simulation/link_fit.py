@@ -1,8 +1,9 @@
-"""The latency of a link by its load, from the measured loaded latency of the memory behind it.
+"""Fit the latency of a link, by load, to measured loaded latencies of the memory behind it.
 
-The device is simulated without the latency of its link at each measured load. What the measured
-latency exceeds the simulated one by is the link's, half of it each way; it includes the way from
-the core, if the measurement does. The result then has the measured latency at these loads.
+The device is simulated at each measured load without the latency of its link. The one-way latency
+of the link is half of the difference between measured and simulated latency. It includes the path
+from core to link if the measurement does. The fitted device has the measured latency at these
+loads.
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ _LINE = 64
 _PS = 1e-12
 _REQUESTS = 40_000
 _REGION = 1 << 30
-#: The most that the engines take: the load is given, not limited by a core.
+#: Maximum of the engines, so that the core does not limit the load.
 _WINDOW = 1024
-#: A smaller part of the load that passes is a saturated device.
+#: Minimum of achieved over requested load. Below, the device is saturated.
 _PASSES = 0.98
-#: Points of a curve, at most.
+#: Maximum number of points of a curve.
 _POINTS = 24
-#: In B/s: a stream of requests has a load.
+#: Minimum load in B/s.
 _LEAST = 1e6
 _CONSTANT, _BY_LOAD = "link_latency_ns", "link_latency_by_load_ns"
 
 
 @dataclass(frozen=True)
 class FittedLink:
-    """``profile``: the device with the link; ``errors``: by load in B/s, simulated over measured
-    latency, less one; ``left_out``: measured loads in B/s that the device does not reach."""
+    """A device with a fitted link.
+
+    ``errors``: relative error of the simulated latency, by load in B/s. ``left_out``: measured
+    loads in B/s that the device does not reach.
+    """
 
     profile: Profile
     errors: dict[float, float]
@@ -52,8 +56,8 @@ class FittedLink:
 def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
     """Fit the link of a device of commands to the loaded latencies of ``measured``.
 
-    The curve with the most reads is taken. Raises BadInputError if the device has no link, or alone
-    takes longer than the measured memory.
+    Uses the curve with the highest read share. Raises BadInputError if the device has no link, or
+    if its latency without the link exceeds the measured one.
     """
     device.scalar("link_bandwidth_bytes_per_s")
     curves = curves_of(measured).curves
@@ -67,15 +71,16 @@ def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
             left_out.append(point.bandwidth)
         elif latency > point.latency:
             raise BadInputError(
-                f"{device.name} takes {latency:.0f} ns at {point.bandwidth / 1e9:.1f} GB/s without "
-                f"its link, and {measured.name} was measured with {point.latency:.0f} ns",
+                f"{device.name} without its link takes {latency:.0f} ns at "
+                f"{point.bandwidth / 1e9:.1f} GB/s, longer than {point.latency:.0f} ns as measured "
+                f"of {measured.name}",
                 "give a faster device, or the curve of the memory behind the link",
             )
         else:
             points.append([point.bandwidth, (point.latency - latency) / 2])
     if not points:
         raise BadInputError(
-            f"{device.name} reaches no load that was measured of {measured.name}",
+            f"{device.name} reaches none of the measured loads of {measured.name}",
             "give a device with more channels, or a curve with lower loads",
         )
     fitted = _with_link(device, measured, name, points)
@@ -84,7 +89,7 @@ def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
 
 
 def _errors(device: Device, points: list[Loaded], write_share: float) -> dict[float, float]:
-    """Simulated over measured latency, less one, by load in B/s."""
+    """Relative error of the simulated latency, by load in B/s."""
     return {
         point.bandwidth: _simulated(device, point.bandwidth, write_share)[0] / point.latency - 1
         for point in points
@@ -92,7 +97,7 @@ def _errors(device: Device, points: list[Loaded], write_share: float) -> dict[fl
 
 
 def _ascending(curve: tuple[Loaded, ...]) -> Iterator[Loaded]:
-    """Points with traffic whose loads rise, evenly thinned out; a saturated curve may bend back."""
+    """At most _POINTS points, by ascending load. A saturated curve may bend back."""
     most = max(point.bandwidth for point in curve)
     next_from = _LEAST
     for point in sorted(curve, key=lambda p: (p.bandwidth, p.latency)):
@@ -102,7 +107,7 @@ def _ascending(curve: tuple[Loaded, ...]) -> Iterator[Loaded]:
 
 
 def _simulated(device: Device, bandwidth: float, write_share: float) -> tuple[float, float]:
-    """Mean latency of reads in ns, and bytes/s that pass, under this load."""
+    """Mean read latency in ns and achieved bandwidth in B/s at this load."""
     from nearfar import _native
 
     source = _native.SyntheticSource(

@@ -1,4 +1,4 @@
-"""One simulated memory that a program of the user drives, clock by clock."""
+"""A simulated memory for co-simulation: a program of the user drives it, clock by clock."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Done = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class MemoryWork:
-    """What a memory did: counts of 64-byte accesses and of commands; energies in J by cause.
+    """Work of a memory: numbers of 64-byte accesses and of commands, and energy in J by cause.
 
-    ``energy_J`` is empty for a device without figures of energy.
+    ``energy_J`` is empty for a device without energy figures.
     """
 
     clocks: int
@@ -32,10 +32,10 @@ class MemoryWork:
 
 @dataclass
 class SimulatedMemory:
-    """A memory in the exact engine, for co-simulation with a processor model or a controller.
+    """A memory in the exact engine, for co-simulation with a CPU or accelerator model.
 
-    ``device``: name or file of a device profile. ``read_queue``: reads that a channel takes until
-    one of them completes. Raises BadInputError for a damaged profile or controller. For one thread.
+    ``device``: name or file of a device profile. ``read_queue``: capacity of a channel's read
+    queue. Raises BadInputError for an invalid profile or setting. Not thread-safe.
 
         memory = SimulatedMemory("ddr4-3200")
         memory.enqueue(0x1000, done=lambda address, clock: print(hex(address), clock))
@@ -65,22 +65,23 @@ class SimulatedMemory:
 
     @property
     def clock(self) -> int:
-        """Clocks since the start."""
+        """The current clock; 0 at the creation."""
         return self._memory.clock()
 
     @property
     def clock_ns(self) -> float:
-        """Length of a clock in ns; 1 ns for a memory without commands."""
+        """Length of a clock in ns; 1 ns for a device without published commands."""
         return self._memory.clock_ps() / 1000
 
     def accepts(self, address: int, *, write: bool = False) -> bool:
-        """Whether ``enqueue`` takes this request now."""
+        """Whether ``enqueue`` would accept this request now."""
         return self._memory.accepts(address, write)
 
     def enqueue(self, address: int, *, write: bool = False, done: Done | None = None) -> bool:
-        """Request the line of 64 bytes at an address; False if the queue of its channel is full.
+        """Request the line of 64 bytes that contains an address.
 
-        A write is posted: it is over when it is accepted, and ``done`` is not called.
+        Returns False, without an effect, if the queue of its channel is full. A write is posted:
+        it is complete when it is accepted, and ``done`` is not called.
         """
         if not self._memory.enqueue(self._number, address, write):
             return False
@@ -90,10 +91,10 @@ class SimulatedMemory:
         return True
 
     def tick(self, clocks: int = 1) -> int:
-        """Advance by so many clocks; returns how many reads completed.
+        """Advance by ``clocks`` and return the number of reads that completed.
 
-        ``done`` of each of them is called, in order of time, after the last clock. Raises
-        BadInputError for a simulated time of more than 53 days.
+        After the last clock, ``done`` of each of these reads is called, in order of time. Raises
+        BadInputError if the simulated time would exceed 53 days.
         """
         try:
             completed = self._memory.tick(clocks)
@@ -106,7 +107,7 @@ class SimulatedMemory:
         return len(completed)
 
     def finish(self) -> MemoryWork:
-        """End the simulation: write what is posted, and return what the memory did up to now."""
+        """Drain all posted writes, end the simulation, and return the work of the memory."""
         work = self._memory.finish()
         spent = work["spent"] if self._has_energy else {}
         return MemoryWork(

@@ -1,15 +1,15 @@
 """Placement of data in a simulation: rules of the command line, policies, and plan files.
 
-    all-near, all-far             the bounds
-    interleave:N:M                N pages near, M far, in turns
+    all-near, all-far             all data in one memory: the bounds
+    interleave:N:M                N pages near, then M pages far, and so on
     first-touch, memory-mode, clock-dwf, hot-pages
-                                  policies of hardware and kernels, with ``near_bytes`` of near
+                                  policies of kernels and hardware, with ``near_bytes`` near
     PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
 
-Except for all-near, all-far and PLAN, rules place single objects; the first matching rule decides:
+With all-near, all-far and PLAN, rules place single objects; the first matching rule decides:
 ``near:object=7``, ``far:site=3``, ``near:page=0x7f0000001``, ``near:address=0x1000-0x3000``.
-Of a plan, ``site``, ``size`` and ``default`` are supported; a rule with ``thread``, ``budget`` or
-``ratio`` is rejected: it depends on the time of each allocation.
+``site``, ``size`` and ``default`` of a plan are supported. Rules with ``thread``, ``budget`` or
+``ratio`` are rejected, because they depend on the time of each allocation.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ MOVING = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
 _PAGE = 4096
 _ANY = -1
 _MOST = 2**64 - 1
-#: Numbers of objects and sites in a trace.
+#: Maximum number of an object or a site in a trace.
 _MAX_NUMBER = 2**32 - 1
 
-#: object, site, frames, least bytes, most bytes, near: the tuple of the core
+#: (object, site, frames, min bytes, max bytes, near), as the core takes it
 Rule = tuple[int, int, list[tuple[str, int]], int, int, bool]
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A placement with its text, and in the format of the core."""
+    """A placement: its text, and its parts in the format of the core."""
 
     name: str
     rule: str = "fixed"
@@ -51,7 +51,7 @@ class Placement:
     ranges: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def native(self) -> SimPlan:
-        """The plan for the core. Raises NativeError for overlapping ranges or no near page."""
+        """The plan for the core. Raises NativeError for overlapping ranges or a near size of 0."""
         from nearfar import _native
 
         classes = [0, 1, 2] if self.objects else []
@@ -71,13 +71,13 @@ def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
     base = _base(text, near_bytes)
     if rules and base.rule != "fixed":
         raise BadInputError(
-            f"{text} decides by itself, and --place {rules[0]} was given too",
+            f"--place {rules[0]} has no effect with --placement {text}",
             "combine rules with all-near, all-far or a plan",
         )
     if near_bytes and text not in MOVING:
         raise BadInputError(
-            f"{text} does not fill near memory, and its size was given",
-            f"leave out --near-size, or place by {', '.join(MOVING)}",
+            f"--near-size has no effect with --placement {text}",
+            f"omit it, or place by {', '.join(MOVING)}",
         )
     objects, ranges = list[Rule](), list[tuple[int, int, bool]]()
     for rule in rules:
@@ -99,8 +99,8 @@ def _base(text: str, near_bytes: int) -> Placement:
     if text in MOVING:
         if not near_bytes:
             raise BadInputError(
-                f"{text} fills near memory, and its size is not known",
-                "say how much there is, such as --near-size 64MiB",
+                f"--placement {text} requires the size of near memory",
+                "give it, such as --near-size 64MiB",
             )
         return Placement(text, rule=text.replace("-", "_"))
     if text.startswith("interleave:"):
@@ -196,7 +196,7 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
             else:
                 raise BadInputError(
                     f"{where}: {kind} cannot be simulated",
-                    "leave it out, or place by site and size",
+                    "remove it, or place by site and size",
                 )
         except ValueError:
             raise BadInputError(

@@ -1,4 +1,4 @@
-"""Simulate a stream of requests with a core model, a placement and two memories, natively."""
+"""Simulate a stream of requests with a core model, a placement and two memories, in the core."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 ALL = 2**63
 #: Number of requests that both engines run for comparison.
 SAMPLE = 2_000_000
-#: Accesses in flight for an unknown core.
+#: Default of the accesses in flight.
 WINDOW = 10
 _PS = 1e-12
 _LINE = 64
 _SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
-#: Fraction of the requests.
+#: Fraction of writes above which _MANY is reported.
 _MANY_WRITES = 0.3
 _MANY = (
     "many writes: where they saturate the memory, the fast engine differs by up to 11% in time, "
@@ -48,7 +48,7 @@ _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-W
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of the processor and the memory controllers."""
+    """Settings of the core and of the memory controllers."""
 
     controller: Controller = field(default_factory=Controller)
     write_policy: WritePolicy = "posted"
@@ -58,7 +58,7 @@ class Options:
     max_requests: int = ALL
 
 
-#: Each call returns the same stream from its start.
+#: Returns the stream from its start, at each call.
 MakeSource = Callable[[], "SimSource"]
 
 
@@ -70,7 +70,7 @@ def run(
     options: Options,
     engine: EngineName,
 ) -> tuple[SimOutcome, float]:
-    """Run the native engine; returns its result, and the simulated requests per second."""
+    """Run the native engine. Returns its result, and simulated requests per second of real time."""
     from nearfar import _native
 
     plan = placement.native()
@@ -100,7 +100,7 @@ def simulate(
     options: Options,
     engine: EngineName,
 ) -> Simulation:
-    """Run one engine over all of a stream. Raises NativeError for rejected input."""
+    """Simulate all of a stream with one engine. Raises NativeError for rejected input."""
     outcome, rate = run(make_source(), near, far, placement, options, engine)
     tiers = SimulatedTiers(
         near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
@@ -132,7 +132,7 @@ def simulate(
 
 
 def settings(controller: Controller) -> ControllerSettings:
-    """The settings as records hold them."""
+    """The settings in the format of records."""
     return ControllerSettings(
         scheduler=controller.scheduler,
         row_hit_cap=controller.row_hit_cap,
@@ -166,7 +166,7 @@ def simulate_both(
     placement: Placement,
     options: Options,
 ) -> Simulation:
-    """The fast engine over all of a stream, and both over its first ``SAMPLE`` requests."""
+    """Simulate a stream with the fast engine, and its first ``SAMPLE`` requests with both."""
     result = simulate(name, make_source, near, far, placement, options, "fast")
     sample = replace(options, max_requests=min(options.max_requests, SAMPLE))
     pair = [
@@ -189,7 +189,7 @@ def simulate_both(
 
 
 def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float | None:
-    """Sum over both tiers; an unused memory without figures adds nothing."""
+    """Sum of both tiers. None if a used memory has no figures; an unused one is ignored."""
     used = [(near, tiers.near), (far, tiers.far)]
     known = [energy for energy, _ in used if energy is not None]
     lacking = any(energy is None and t.device_reads + t.device_writes for energy, t in used)
@@ -197,7 +197,7 @@ def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float 
 
 
 def accuracy(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
-    """Where the fast engine is known to differ from the exact one."""
+    """Notes for results in which the fast engine is known to differ from the exact one."""
     if engine != "fast" or options.core != "window":
         return []
     writes = outcome["near"]["writes"] + outcome["far"]["writes"]
@@ -209,7 +209,7 @@ def _limits(near: Device, far: Device, controller: Controller) -> list[str]:
     fields = [_FLIP]
     for device in {near.name: near, far.name: far}.values():
         if not device.has_energy:
-            fields.append(f"{device.name} has no figures of energy: none is reported for it")
+            fields.append(f"{device.name} has no energy figures: no energy is reported for it")
         elif not device.has_background:
             fields.append(f"{device.name} has no background power: its energy is a lower bound")
         for state, asked, known in (
@@ -217,7 +217,7 @@ def _limits(near: Device, far: Device, controller: Controller) -> list[str]:
             ("self-refresh", controller.self_refresh_after_ns, device.has_self_refresh),
         ):
             if asked is not None and not known:
-                fields.append(f"{device.name} has no figures of {state}, and does not enter it")
+                fields.append(f"{device.name} has no figures of {state} and does not enter it")
     return fields
 
 
@@ -260,7 +260,7 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
 
 
 def _traffic(tier: SimTier, end_ps: int) -> dict[str, Any]:
-    """Bandwidth by interval; the last one ends with the run."""
+    """Bandwidth by interval. The last interval ends with the run."""
     interval = tier["traffic_interval_ps"]
     begins = range(0, max(end_ps, 1), interval)
     return {

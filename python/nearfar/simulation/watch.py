@@ -1,9 +1,9 @@
-"""Simulate every access of a map or a set in a model of a host's caches (`native/bench/watch`).
+"""Count the cache misses of a map or a set: `native/bench/watch` simulates the caches of a host.
 
-The benchmark itself runs with the real structure, compiled with a call before each read and write;
-the counted region is the benchmark's timed region. Four assumptions are simulated at once: LRU or
-random replacement, flushes that evict their line or keep it. Inside libpmemobj only flushes are
-seen.
+The benchmark runs with the real structure, compiled with a call before each read and write. It
+counts the accesses in the timed region. Four variants are simulated at once: LRU or random
+replacement, and flushes that evict or keep their line. Of accesses inside libpmemobj, only flushes
+are recorded.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from nearfar.errors import MachineError
 from nearfar.measure.timed import MapWork, SetWork
 from nearfar.process.helpers import ask, shipped
 
-#: Assumed effect of flushes on their lines.
+#: Effect of a flush on its line.
 Flushes = Literal["evict", "keep", "both"]
 
 
 @dataclass(frozen=True)
 class Caches:
-    """Caches of a host: (bytes, ways) of each level, (entries, ways) of each level of its TLB."""
+    """Caches of a host: (bytes, ways) by level, and (entries, ways) by level of its TLB."""
 
     levels: tuple[tuple[int, int], ...]
     tlb: tuple[tuple[int, int], ...]
     page_bytes: int = 4096
     flushes: Flushes = "both"
-    #: alternative sizes of the last level
+    #: Sizes of the last level, each simulated as a variant.
     last_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Level:
-    """Hits and misses of one level, an operation."""
+    """Accesses and misses of one level, per operation."""
 
     loads: float
     load_misses: float
@@ -48,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Variant:
-    """Results for one assumption: each level, and last-level misses in the pool."""
+    """Results of one variant: each level, and last-level misses of addresses in the pool."""
 
     policy: str
     flush_evicts: bool
@@ -59,7 +59,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Watched:
-    """Averages an operation; ``operations`` is their number."""
+    """Means per operation, over ``operations`` operations."""
 
     operations: int
     changed: float
@@ -71,7 +71,7 @@ class Watched:
     variants: tuple[Variant, ...]
 
     def longer(self, by: float) -> Watched:
-        """The same with the accesses an operation scaled, and unchanged stores and flushes."""
+        """A copy with cache and TLB accesses scaled by ``by``; flushes are unchanged."""
         variants = tuple(
             replace(
                 v,
@@ -106,10 +106,10 @@ def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) ->
 
 
 def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
-    """Run several watched benchmarks concurrently, one on each CPU, to fill the cache of `watch`.
+    """Run watched benchmarks concurrently, one per CPU, to fill the cache of `watch`.
 
-    Nothing is timed. The largest run starts first, to balance the CPUs. Raises NearfarError for one
-    that cannot be run.
+    Nothing is timed. The largest starts first, to balance the CPUs. Raises NearfarError if one
+    cannot be run.
     """
     wanted = sorted(dict.fromkeys(asked), key=lambda one: -one[0].entries)
     free: SimpleQueue[int] = SimpleQueue()

@@ -1,4 +1,4 @@
-"""Flags of ``nearfar sim`` by source; flags without effect are errors."""
+"""Flags of ``nearfar sim`` that affect each source. Other flags are errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STREAM = (
     | CONTROLLER
 )
 _ALWAYS = frozenset({"json", "csv", "quiet", "out"})
-#: By the parameter that selects a source: its name for users, and the flags that affect it.
+#: By the parameter that selects a source: its name in messages, and the flags that affect it.
 _SOURCES = {
     "trace": ("a trace", _STREAM | {"instruction_ns"}),
     "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
@@ -40,7 +40,7 @@ _SOURCES = {
 
 
 def refuse_ignored(flags: Mapping[str, str]) -> None:
-    """Raise BadInputError unless there is one source, and all other flags affect it."""
+    """Raise BadInputError unless exactly one source is given, and all other flags affect it."""
     named = [name for name in _SOURCES if name in flags]
     if len(named) != 1:
         raise BadInputError(
@@ -55,5 +55,5 @@ def refuse_ignored(flags: Mapping[str, str]) -> None:
             where = [other for other, takes in _SOURCES.values() if name in takes]
             raise BadInputError(
                 f"{flag} has no effect with {called}",
-                f"leave it out; it belongs to {' and '.join(where)}",
+                f"omit it; it has an effect with {' and '.join(where)}",
             )

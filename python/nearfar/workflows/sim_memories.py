@@ -1,4 +1,4 @@
-"""The memories of a simulation: device profiles, or tiers of this machine as measured."""
+"""The memories of a simulation: device profiles, or measured tiers of this machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
     from nearfar.records.profile import Figure, Profile
 
-#: Kernels whose bandwidth of one thread is measured, by the figure that a simulated device takes.
+#: By figure of a simulated device: the kernel whose bandwidth with one thread is used.
 _KERNELS = {"read_bandwidth_bytes_per_s": "read", "write_bandwidth_bytes_per_s": "ntwrite"}
 
 
 def load(names: Sequence[str], progress: ProgressSource) -> list[Profile]:
-    """The memories; a tier of this machine is measured unless its figures are stored.
+    """Load the memories. A tier of this machine is measured unless its figures are stored.
 
     Raises BadInputError for an unknown name, NativeError for a tier that this machine lacks.
     """
@@ -51,7 +51,7 @@ def _is_tier(name: str) -> bool:
 
 
 def _device(tier: Profile) -> Profile:
-    """A measured tier with the figures of a simulated device that it lacks."""
+    """A measured tier, with the figures that a simulated device requires in addition."""
     read = tier.figure("read_latency_ns")
     added = {"write_latency_ns": _noted(read, "as that of a read: a store fetches its line")}
     for key, kernel in _KERNELS.items():

@@ -1,4 +1,4 @@
-"""Simulations: select the source from the request, and simulate it."""
+"""Run the simulation of a request: its source, memories, placement and core."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from nearfar.workflows.recording import Measured
 
 
-#: Requests of a synthetic stream, and of a point of a curve.
+#: Default numbers of requests: of a synthetic stream, and of a point of a curve.
 _REQUESTS, _POINT_REQUESTS = 1_000_000, 200_000
-#: With more, the picoseconds of a long trace overflow 64 bits.
+#: Larger values would overflow the 64-bit picoseconds of a long trace.
 _MAX_INSTRUCTION_NS = 1_000_000
 
 
 @dataclass(frozen=True)
 class SimRequest:
-    """What is simulated, on which memories, and how; exactly one source is given.
+    """Settings of a simulation. Exactly one source is given.
 
     Sources: ``trace`` (a file of ``nearfar trace``), ``counts`` (a JSON file of reads and writes),
     ``pattern`` (a synthetic stream), ``curve`` (latency by offered bandwidth). ``near_size`` and
-    ``size`` are texts such as ``16MiB``. Defaults of None are those of ``nearfar sim --help``.
+    ``size`` are texts such as ``16MiB``. None selects the default of ``nearfar sim --help``.
     """
 
     trace: Path | None = None
@@ -84,7 +84,7 @@ class SimRequest:
         return [field.name for field in fields(cls)]
 
     def given(self) -> dict[str, str]:
-        """Names of the fields that are not at their defaults, as flags."""
+        """Fields that differ from their defaults, with their flags."""
         return {
             f.name: f"--{f.name.replace('_', '-')}"
             for f in fields(self)
@@ -95,7 +95,7 @@ class SimRequest:
 def check(request: SimRequest, given: Mapping[str, str] | None = None) -> None:
     """Raise BadInputError for incompatible fields. Reads no file.
 
-    ``given``: requested fields, as flags; by default those that differ from their defaults.
+    ``given``: given fields with their flags; by default those that differ from their defaults.
     """
     refuse_ignored(request.given() if given is None else given)
     if request.trace or request.pattern:
@@ -115,7 +115,7 @@ def simulate(
     given: Mapping[str, str] | None = None,
     progress: ProgressSource = silent,
 ) -> Simulation | CountsSimulation | LoadCurve:
-    """Simulate. Raises BadInputError for incompatible fields, as ``check``."""
+    """Simulate a request. Raises BadInputError for incompatible fields, as ``check`` does."""
     check(request, given)
     if request.counts:
         return _counts(request, request.counts, progress)
@@ -125,7 +125,7 @@ def simulate(
 def simulate_recorded(
     request: SimRequest, options: Options, given: Mapping[str, str] | None = None
 ) -> Measured[Simulation | CountsSimulation | LoadCurve]:
-    """The same with a record, in a section of its own for each kind of result."""
+    """Simulate a request and keep a record. Each kind of result has its own section."""
     from nearfar.records.simulation import CountsSimulation, LoadCurve
     from nearfar.workflows.recording import recorded
 
@@ -152,7 +152,7 @@ def _plain(arguments: dict[str, object]) -> dict[str, object]:
 
 
 def experiment(name: str, options: Options) -> Measured[ExperimentResult]:
-    """Simulate an experiment, such as ``seoul``, with a record."""
+    """Simulate an experiment, such as ``seoul``, and keep a record."""
     from nearfar.simulation.experiment import load_experiment, run_experiment
     from nearfar.workflows.recording import recorded
 
@@ -175,7 +175,7 @@ def _counts(request: SimRequest, file: Path, progress: ProgressSource) -> Counts
         raise BadInputError(
             f"--page-policy {request.page_policy}: counts do not show which accesses hit an open "
             "row",
-            "leave it out, or simulate a trace",
+            "omit it, or simulate a trace",
         )
     result = simulate_counts(
         read_counts(file),
@@ -192,7 +192,7 @@ def _curve(request: SimRequest, progress: ProgressSource) -> LoadCurve:
     from nearfar.simulation.curve import load_curve
 
     if request.engine == "both":
-        raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
+        raise BadInputError("--curve requires one engine", "give --engine fast or exact")
     (profile,) = sim_memories.load([request.far], progress)
     far = Device.of(profile)
     _check_rows(request, far)
@@ -267,11 +267,11 @@ def _check_core_and_objects(request: SimRequest, place: Placement) -> None:
     if request.window and request.core != "window":
         raise BadInputError(
             f"--window {request.window} has no effect with --core {request.core}",
-            "leave it out, or give --core window",
+            "omit it, or give --core window",
         )
     if place.objects and not request.trace:
         raise BadInputError(
-            f"{place.name} places objects, and a synthetic stream has none",
+            f"{place.name} places objects, but a synthetic stream has none",
             "place by page= or address=, or simulate a trace",
         )
 
@@ -282,8 +282,8 @@ def _check_rows(request: SimRequest, *devices: Device) -> None:
     names = " and ".join(dict.fromkeys(device.name for device in devices))
     for flag in (flag for name, flag in request.given().items() if name in CONTROLLER):
         raise BadInputError(
-            f"{flag} has no effect: no rows are known of {names}",
-            "leave it out, or name a device of commands, such as ddr4-3200",
+            f"{flag} has no effect: no rows are simulated for {names}",
+            "omit it, or choose a device with commands, such as ddr4-3200",
         )
 
 
@@ -314,7 +314,7 @@ def _check_requests(name: str, result: Simulation, source: SimSource) -> None:
 
     if result.requests or not isinstance(source, _native.TraceSource):
         return
-    why = source.facts()["ending"] or "no access of the program passed its caches"
+    why = source.facts()["ending"] or "the program had no cache misses"
     raise BadInputError(
         f"{name} holds no requests: {why}",
         "trace the program again, `nearfar trace -o T -- PROGRAM`; --after l1 records more",
@@ -334,7 +334,7 @@ def _warn(result: Simulation, source: SimSource, place: Placement) -> None:
         result.warnings.append(f"the traced program {ending_of(facts['exit_code'])}")
     if facts["after"] != "llc":
         result.warnings.append(
-            f"the trace was taken after {facts['after']}: caches below are not in this simulation"
+            f"the trace was taken after {facts['after']}: caches below it are not simulated"
         )
     idle = [i for i, held in enumerate(facts["held"]) if not held]
     if idle:
