@@ -46,7 +46,7 @@ TEST_CASE("a damaged device file is refused by its line") {
   refused("schema_version = 1\n", "it is not a device file");
   refused("nearfar-device 2\nkind queued\n", "it is not a device file");
   refused("nearfar-device 1\nname it\n", "no name or no kind");
-  refused("nearfar-device 1\nname it\nkind tape\n", "its kind is not");
+  refused("nearfar-device 1\nname it\nkind tape\n", "the kind is not");
   refused("nearfar-device 1\nname it\nclock fast\n", "line 3: invalid number");
   refused("nearfar-device 1\nname it\nclock 1 ns\n", "line 3: invalid number");
   refused("nearfar-device 1\nname it\nclock\n", "line 3: invalid number");
@@ -65,5 +65,5 @@ TEST_CASE("a device file is read whole or not at all") {
   std::ofstream(path) << text_of(pcm_figures());
   CHECK(read_device(path.c_str()));
   std::ofstream(path, std::ios::app) << std::string(1 << 16, '#');
-  CHECK(std::strstr(read_device(path.c_str()).error().what, "too large"));
+  CHECK(std::strstr(read_device(path.c_str()).error().what, "more than 64 KiB"));
 }
