@@ -1,6 +1,6 @@
-// One set-associative cache: which lines it holds, which of them are dirty, which goes next.
+// A set-associative cache: its lines, which of them are dirty, and the replacement order.
 //
-// Purpose        the component of hierarchies, TLBs, the layer condition and the replay.
+// Purpose        part of hierarchies, TLBs, the layer condition and the replay.
 // Replacement    exact LRU (ages as bytes, compared sixteen at a time), or random among the ways.
 // Write policy   write-back, write-allocate; a flush either evicts the line or keeps it clean.
 // Set count      any, as caches with 11 ways of 28 MB have: the set is line mod sets.
@@ -27,8 +27,7 @@ enum class Policy : unsigned char { lru, random };
 /// "lru" or "random".
 Result<Policy> parse_policy(const char* name);
 
-/// Size and shape. What does not fill a whole set is left out: 28 MB in 11 ways are 28 MB less a
-/// few lines.
+/// Size and shape. The size is rounded down to whole sets.
 struct Geometry {
   std::uint64_t size_bytes = 0;
   unsigned ways = 0;
@@ -36,27 +35,29 @@ struct Geometry {
   Policy policy = Policy::lru;
 };
 
-/// What a fill pushed out.
+/// The line that a fill evicted.
 struct Victim {
   std::uint64_t line = 0;
-  bool present = false; ///< false if the way was empty: the other fields mean nothing
+  bool present = false; ///< false if the way was empty; the other fields are then undefined
   bool dirty = false;
 };
 
-/// What a flush found.
+/// The state of a line before its flush.
 struct Flushed {
   bool present = false;
-  bool dirty = false; ///< the line had to be written
+  bool dirty = false; ///< whether the line was written back
 };
 
 class Cache {
 public:
   static constexpr unsigned max_ways = 96;
 
-  /// Refuses zero sizes, line sizes that are not a power of two, more than max_ways ways.
+  /// Errors: bad_input (a size of zero, a line size that is not a power of two, more than
+  /// max_ways).
   static Result<Cache> create(const Geometry& geometry, std::uint64_t seed = 1);
 
-  /// Looks a line up; on a hit makes it the youngest, and dirty on a write. A miss changes nothing.
+  /// Returns whether the line is present. A hit makes it the most recently used one, and a write
+  /// makes it dirty. A miss has no effect.
   bool touch(std::uint64_t line, bool write) {
     std::uint64_t* set = set_of(line);
     const unsigned way = find(set, line);
@@ -65,7 +66,7 @@ public:
     return true;
   }
 
-  /// Asks this machine for the part of the model that a later touch() of the line needs.
+  /// Prefetches the data that a later touch() of the line needs into the caches of this machine.
   void prefetch(std::uint64_t line) const {
     const std::uint64_t* set = set_of(line);
     for (std::size_t word = 0; word < stride_;
@@ -73,21 +74,21 @@ public:
       asm volatile("prefetcht0 %0" : : "m"(set[word])); // compilers would keep in all callers
   }
 
-  /// Puts a line in that is not there, as the youngest.
+  /// Inserts an absent line as the most recently used one.
   Victim fill(std::uint64_t line, bool write);
 
-  /// What fill() would push out now, with the policy `lru`.
+  /// The line that fill() would evict now, with the policy `lru`.
   Victim victim_for(std::uint64_t line) const {
     std::uint64_t* set = set_of(line);
     return victim_at(set, oldest(set));
   }
 
-  /// Makes a line dirty if it is there, without making it younger: a write-back from above.
+  /// Makes a line dirty if it is present, without an effect on the order: a write-back from above.
   bool mark_dirty(std::uint64_t line);
 
   bool holds(std::uint64_t line) const;
 
-  /// Cleans a line and, if `evict`, drops it; the order of the others stays.
+  /// Writes a line back and, if `evict`, removes it. The order of the other lines does not change.
   Flushed flush(std::uint64_t line, bool evict);
 
   std::uint64_t sets() const { return sets_; }

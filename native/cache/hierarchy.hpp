@@ -1,12 +1,12 @@
-// Levels of caches, a TLB and prefetchers: what a stream of accesses makes of them.
+// Levels of caches with a TLB and prefetchers, under a stream of accesses.
 //
 // Purpose        simulated counters, and the filter between a program's accesses and its memory.
-// Rule           a level is looked up on a miss of the one above and filled then, as cachegrind
-//                does; a lower level that evicts a line leaves it in the levels above. A dirty line
-//                that leaves a level makes the next level's copy dirty without making it younger,
-//                and goes past levels that do not hold it.
-// Counting       an access that straddles two lines counts once, and once as a miss if either
-//                line missed; traffic is counted in lines.
+// Rule           a miss of a level is looked up in the next level and fills it, as in cachegrind.
+//                Levels are not inclusive: a line that a lower level evicts stays in the levels
+//                above. A dirty line that leaves a level makes its copy in the next level dirty,
+//                without an effect on the replacement order, and bypasses levels without a copy.
+// Counting       an access to two lines counts once, and as one miss if either line misses;
+//                traffic is counted in lines.
 // Thread safety  none; one hierarchy a thread.
 #pragma once
 
@@ -20,14 +20,14 @@
 
 namespace nearfar::cache {
 
-/// A modify is a load whose line becomes dirty: it counts as a load, as in cachegrind.
+/// `modify` is a load whose line becomes dirty. It counts as a load, as in cachegrind.
 enum class Access : unsigned char { load, store, modify, fetch };
 
 struct LevelCounters {
   std::array<std::uint64_t, 4> references{}; ///< by Access
   std::array<std::uint64_t, 4> misses{};     ///< by Access
-  std::uint64_t prefetches = 0;              ///< lines brought in unasked
-  std::uint64_t writebacks = 0;              ///< dirty lines that left by replacement or flush
+  std::uint64_t prefetches = 0;              ///< prefetched lines
+  std::uint64_t writebacks = 0;              ///< dirty lines that were evicted or flushed
 
   std::uint64_t loads() const { return references[0] + references[2]; }
   std::uint64_t load_misses() const { return misses[0] + misses[2]; }
@@ -42,16 +42,16 @@ inline bool writes(Access kind) { return kind == Access::store || kind == Access
 /// A line that passed the last level, in the order of events.
 struct Traffic {
   std::uint64_t line;
-  bool write; ///< a write-back; else a line fetched from memory
+  bool write; ///< true: a write-back; false: a line fetched from memory
 };
 
-/// Watches the demand misses of one level and names lines to bring in after each.
+/// Receives the demand misses of a level, and returns lines to prefetch after each.
 class Prefetcher {
 public:
   virtual ~Prefetcher() = default;
-  /// Appends line numbers to `wanted`; those the level already holds are skipped.
+  /// Appends line numbers to `wanted`. The caller skips lines that are present.
   virtual void missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) = 0;
-  /// Whether a line that is not there yet is one that it would have brought in by now.
+  /// Whether a real prefetcher would have prefetched this absent line by now.
   virtual bool expects(std::uint64_t line) const {
     (void)line;
     return false;
@@ -60,13 +60,13 @@ public:
 
 class Hierarchy {
 public:
-  /// `levels` from the one nearest the core; `instructions` is a first level of its own for
-  /// fetches. Refuses no levels, and levels whose lines differ.
+  /// `levels`: from the one nearest to the core; `instructions`: a separate first level for
+  /// fetches. Errors: bad_input (no level, different line sizes).
   static Result<Hierarchy> create(const std::vector<Geometry>& levels,
                                   const std::optional<Geometry>& instructions = std::nullopt,
                                   std::uint64_t seed = 1);
 
-  /// One access of `size` bytes, 1 to a line's length.
+  /// Executes an access of `size` bytes, at least 1 and at most a line.
   void access(std::uint64_t address, unsigned size, Access kind) {
     if (tlb_) tlb_->access(address);
     const std::uint64_t line = address >> line_shift_;
@@ -75,14 +75,14 @@ public:
     if (straddles || !at(0, kind).touch(line, writes(kind))) missed(line, straddles, kind);
   }
 
-  /// Writes a line back from every level that holds it dirty; drops it from all if `evict`.
+  /// Writes a line back from all levels in which it is dirty; removes it from all if `evict`.
   void flush(std::uint64_t address, bool evict);
 
   const LevelCounters& counters(std::size_t level) const { return counters_[level]; }
   std::size_t levels() const { return levels_.size(); }
   unsigned line_bytes() const { return 1u << line_shift_; }
 
-  /// Looks every access up in a TLB first.
+  /// From now on, accesses are first looked up in this TLB.
   void set_tlb(Tlb tlb) { tlb_.emplace(std::move(tlb)); }
   const Tlb* tlb() const { return tlb_ ? &*tlb_ : nullptr; }
 
@@ -90,7 +90,8 @@ public:
     prefetchers_[level] = std::move(prefetcher);
   }
 
-  /// Appends what passes the last level to `out`, until called with nullptr. The caller empties it.
+  /// From now on, appends the traffic below the last level to `out`, which the caller empties;
+  /// nullptr ends this.
   void record_traffic(std::vector<Traffic>* out) { traffic_ = out; }
 
 private:

@@ -1,5 +1,4 @@
-// Which of some numbers are the one that is looked for: without a branch, for it would be
-// mispredicted.
+// Finds a number among several ones without a branch, which would often be mispredicted.
 //
 // Thread safety  pure functions.
 #pragma once

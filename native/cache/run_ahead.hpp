@@ -1,12 +1,12 @@
-// A prefetcher that runs ahead of streams: for times of loads, where StreamPrefetcher is for
+// A prefetcher that runs ahead of streams. It models times of loads; StreamPrefetcher models
 // counts.
 //
-// Rule           two misses of neighboring lines in a page, one after the other, are a stream: the
-//                next lines in its direction are brought in, across pages. The line just beyond
-//                them is expected: it comes in unasked as well, and the stream goes on with twice
-//                as many, up to `most`. A page has one place in a table of `streams` pages.
-// Source         that long streams wait for nothing, as the prefetchers of x86 processors are built
-//                to have it, is the assumption of this model; distances are not published.
+// Rule           two consecutive misses of adjacent lines in a page start a stream: the next lines
+//                in its direction are prefetched, also across pages. An access to the line just
+//                beyond them is not a miss, and continues the stream with twice as many lines, up
+//                to `most`. A page has one entry in a table of `streams` pages.
+// Source         an assumption: long streams do not wait, which is the aim of the prefetchers of
+//                x86 CPUs. Their distances are not published.
 // Thread safety  none.
 #pragma once
 
@@ -20,11 +20,11 @@ namespace nearfar::cache {
 
 class RunAhead final : public Prefetcher {
 public:
-  /// `most`: lines brought in at once, at least `fewest`.
+  /// `most`: maximum number of lines prefetched at once, at least `fewest`.
   explicit RunAhead(unsigned most) : most_(most) {}
   void missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) override;
 
-  /// The line just beyond a stream.
+  /// Whether this is the line just beyond a stream.
   bool expects(std::uint64_t line) const override;
 
   static constexpr unsigned fewest = 16;
@@ -34,9 +34,9 @@ public:
 private:
   struct Stream {
     std::uint64_t page = ~std::uint64_t{0};
-    std::uint64_t last = 0;  ///< line that missed, or the last one brought in
-    unsigned ahead = fewest; ///< lines to bring in next
-    bool runs = false;       ///< whether lines were brought in, or one missed
+    std::uint64_t last = 0;  ///< the line that missed, or the last prefetched one
+    unsigned ahead = fewest; ///< number of lines to prefetch next
+    bool runs = false;       ///< whether `last` was prefetched
   };
   Stream& of_page(std::uint64_t page) { return known_[page % streams]; }
 

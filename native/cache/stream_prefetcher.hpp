@@ -1,11 +1,12 @@
-// The prefetcher that processors have at their second level: runs along streams.
+// The stream prefetcher of second-level caches.
 //
-// Model          up to `streams` pages are followed, the least recently used goes; two accesses in
-//                a row to neighboring lines, in one direction, make a stream; from then on each
-//                access that goes on asks for the lines up to `depth` ahead of it, within the page.
+// Model          follows up to `streams` pages, and replaces the least recently used one. Two
+//                consecutive accesses to adjacent lines start a stream in their direction. Each
+//                further access in this direction prefetches the lines up to `depth` ahead, within
+//                the page.
 // Source         Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetch to
-//                L2 and Last Level Cache" (streamer: 32 streams, one a page, either direction);
-//                depth and training are our simplification.
+//                L2 and Last Level Cache" (streamer: 32 streams, one per page, either direction);
+//                depth and training are simplified.
 // Thread safety  none.
 #pragma once
 
@@ -21,7 +22,7 @@ class StreamPrefetcher final : public Prefetcher {
 public:
   explicit StreamPrefetcher(unsigned line_bytes, unsigned depth = 8);
 
-  /// Called for every access of the level, so that a stream does not end with its hits.
+  /// Call for every access of the level, because hits continue a stream, too.
   void missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) override;
 
 private:
@@ -29,10 +30,10 @@ private:
   static constexpr unsigned page_bytes = 4096;
 
   struct Stream {
-    std::uint64_t last = 0;  ///< line
-    std::uint64_t ahead = 0; ///< line up to which was asked, in the direction
+    std::uint64_t last = 0;  ///< last accessed line
+    std::uint64_t ahead = 0; ///< last prefetched line
     std::int64_t direction = 0;
-    unsigned char newer = 0; ///< neighbors in the order of use
+    unsigned char newer = 0; ///< next entries in the order of use
     unsigned char older = 0;
   };
 

@@ -1,6 +1,7 @@
-// A translation look-aside buffer of one or more levels: which accesses need a page walk.
+// A translation look-aside buffer with one or more levels: counts the accesses with a page walk.
 //
-// Purpose        counts of page walks in addition to misses; a level is a cache of page numbers.
+// Purpose        numbers of page walks, next to those of cache misses. A level is a cache of page
+//                numbers.
 // Thread safety  none.
 #pragma once
 
@@ -17,10 +18,10 @@ struct TlbLevel {
 
 class Tlb {
 public:
-  /// Levels from the one nearest the core, all LRU. Refuses what Cache::create refuses.
+  /// `levels`: from the one nearest to the core, all LRU. Errors: those of Cache::create.
   static Result<Tlb> create(const std::vector<TlbLevel>& levels, unsigned page_bytes = 4096);
 
-  /// Looks an address up; true if no level knew its page. The page is then in all of them.
+  /// Looks an address up. Returns true if no level has its page; all levels have it afterwards.
   bool access(std::uint64_t address) {
     ++lookups_;
     const std::uint64_t page = address >> page_shift_;
@@ -31,8 +32,8 @@ public:
     return missed(page);
   }
 
-  /// Has the page of an address in all levels without counting: a prefetch waits for a walk, and
-  /// nothing waits for the prefetch.
+  /// Brings the page of a prefetched address into all levels, without counting: the prefetch waits
+  /// for the walk, but no access waits for the prefetch.
   void bring_in(std::uint64_t address) {
     const std::uint64_t page = address >> page_shift_;
     if (page == brought_in_) return;
@@ -42,7 +43,7 @@ public:
   }
 
   std::uint64_t lookups() const { return lookups_; }
-  std::uint64_t first_misses() const { return first_misses_; } ///< of the level nearest the core
+  std::uint64_t first_misses() const { return first_misses_; } ///< of the level nearest to the core
   std::uint64_t walks() const { return walks_; }
 
 private:

@@ -1,4 +1,4 @@
-// One stream of accesses through several caches at once: the same work under different assumptions.
+// Several caches under the same stream of accesses, each with other assumptions.
 //
 // Thread safety  one Caches a thread.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace nearfar::cache {
 
-/// One thing that happens to one line.
+/// An event of a line.
 enum class Happens : unsigned char {
   read,
   write,
@@ -28,10 +28,10 @@ public:
   Happens what() const { return static_cast<Happens>(word_ & 0xff); }
 
 private:
-  std::uint64_t word_; ///< in one word, for there are many of them
+  std::uint64_t word_; ///< packed, because there are many events
 };
 
-/// One cache under one assumption.
+/// A cache with one set of assumptions.
 class Variant {
 public:
   Variant(Cache cache, bool flush_evicts) : cache_(std::move(cache)), flush_evicts_(flush_evicts) {}
@@ -75,8 +75,8 @@ private:
   std::uint64_t missed_ = 0;
 };
 
-/// The caches, all fed the same lines: a block of events at a time, so that each of them has this
-/// machine's caches for itself meanwhile, and knows what is coming.
+/// The caches. Each processes a block of events at a time: it then uses the caches of this machine
+/// alone, and can prefetch the next events.
 class Caches {
 public:
   Caches(std::vector<Variant> variants, unsigned line_bytes)
@@ -84,27 +84,27 @@ public:
     events_.reserve(block);
   }
 
-  /// While off, nothing is looked up and nothing counted as missed.
+  /// While off, events are ignored.
   void turn(bool on) { on_ = on; }
 
   void access(std::uint64_t address, bool write) {
     happen(address / line_bytes_, write ? Happens::write : Happens::read);
   }
 
-  /// Element `index` of an array gone through in order: looked up once a line.
+  /// Accesses element `index` of an array that is traversed in order; looks up each line once.
   void stream(std::uint64_t array, std::uint64_t index, std::uint64_t element_bytes, bool write) {
     const std::uint64_t address = array + index * element_bytes;
     if (address % line_bytes_ < element_bytes) access(address, write);
   }
 
-  /// Reads one or two lines at once: one visit.
+  /// Reads one or two lines, as one visit.
   void visit(std::uint64_t first, std::uint64_t last) {
     happen(first / line_bytes_, Happens::visit);
     if (last / line_bytes_ != first / line_bytes_)
       happen(last / line_bytes_, Happens::visit_second_line);
   }
 
-  /// Writes the lines of [first, last] and flushes them; how many they were.
+  /// Writes and flushes the lines [first, last]; returns their number.
   std::uint64_t persist(std::uint64_t first, std::uint64_t last) {
     const std::uint64_t begin = first / line_bytes_;
     const std::uint64_t end = last / line_bytes_ + 1;
@@ -119,7 +119,7 @@ public:
       variant.forget_misses();
   }
 
-  /// Visits that missed so far, by variant.
+  /// The number of visits that missed so far, by variant.
   std::vector<std::uint64_t> missed() {
     run();
     std::vector<std::uint64_t> out;

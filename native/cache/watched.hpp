@@ -1,10 +1,10 @@
-// The caches of a host under one stream of accesses, under each of several assumptions at once.
+// The caches of a host under one stream of accesses, with several assumptions at the same time.
 //
-// Purpose        simulated counters of a region of interest, and the misses that predictions price.
-// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level
-//                is as large as other virtual machines leave it, which is unknown.
+// Purpose        simulated counters of a region of interest, and the misses for predictions.
+// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the size of the
+//                last level that other virtual machines leave is unknown.
 // Prefetching    by streams, into the first two levels.
-// Page walks     counted once, for they depend on none of that.
+// Page walks     counted once, because they do not depend on the assumptions.
 // Thread safety  none.
 #pragma once
 
@@ -15,39 +15,39 @@
 namespace nearfar::cache {
 
 struct WatchedPlan {
-  std::vector<Geometry> levels; ///< from the one nearest the core; policies are the variants'
-  std::vector<std::uint64_t> last_bytes; ///< other sizes that the last level may have
+  std::vector<Geometry> levels; ///< from the one nearest to the core; variants set the policy
+  std::vector<std::uint64_t> last_bytes; ///< additional possible sizes of the last level
   std::vector<TlbLevel> tlb;             ///< at least one
   unsigned page_bytes = 4096;
-  bool evicting = true; ///< assume that flushes evict
-  bool keeping = true;  ///< assume that they keep; at least one of both
+  bool evicting = true; ///< whether to assume that flushes evict their lines
+  bool keeping = true;  ///< whether to assume that they keep them; at least one of both is true
   std::uint64_t seed = 1;
 };
 
-/// One assumption, and what each level counted under it.
+/// One set of assumptions, and the counters of each level.
 struct WatchedCounts {
   Policy policy = Policy::lru;
   bool flush_evicts = true;
   std::uint64_t last_bytes = 0; ///< of the last level
   std::vector<LevelCounters> levels;
-  std::uint64_t far_load_misses = 0; ///< of the last level, at addresses of far memory
+  std::uint64_t far_load_misses = 0; ///< of the last level, for addresses in far memory
 };
 
 class Watched {
 public:
   static Result<Watched> create(const WatchedPlan& plan);
 
-  /// Which addresses are far memory; none at first.
+  /// Sets the addresses of far memory; initially there are none.
   void set_far(std::uint64_t begin, std::uint64_t end) {
     far_begin_ = begin;
     far_end_ = end;
   }
 
-  /// Any number of bytes from anywhere.
+  /// Executes an access to any number of bytes.
   void access(std::uint64_t address, std::size_t bytes, Access kind);
-  /// A line was stored to, by code that is not instrumented if not by access(), and flushed.
+  /// Flushes a line. If access() did not write it, code that is not instrumented did.
   void flush(std::uint64_t address);
-  /// Counts begin anew; contents stay.
+  /// Resets the counters, and keeps the contents.
   void forget_counts();
 
   std::vector<WatchedCounts> counts() const;

@@ -1,7 +1,7 @@
-// A barrier for pinned threads that meet many times: it spins, with a yield, so that threads which
-// share a processor are slow but never stuck.
+// A barrier that pinned threads use many times. It spins and yields, so that threads which share a
+// CPU make progress, although slowly.
 //
-// Thread safety  all members call wait(); what they wrote before is seen by all after it.
+// Thread safety  all members call wait(); writes before wait() are visible to all members after it.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
-// Loops compiled three times and chosen by the processor when the library is loaded.
+// Loops that are compiled for three instruction sets; one is chosen when the library is loaded.
 #pragma once
 
-// Sanitizers start before the resolvers of such functions may run, and clang 14 cannot clone in a
-// namespace: those builds, which measure nothing, keep to one version.
+// Builds with sanitizers or clang, which measure nothing, have one version only. Sanitizers do not
+// support the resolvers of such functions, and clang 14 cannot clone functions in a namespace.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define NEARFAR_DISPATCH
 #else

@@ -1,15 +1,15 @@
-// An emulated slow tier, for kernels that know their bytes.
+// An emulated slow tier, for kernels that know how many bytes they move.
 //
-// A thread works on a block at the speed of the memory behind the tier, then charges its Pacer with
-// the bytes of the block, which returns when the device would have been done:
+// A thread processes a block at the speed of the real memory. Then it charges its Pacer with the
+// bytes of the block, and the Pacer waits until the emulated device would have finished it:
 //
-//   delay   so much for each line of the block, of this thread alone; a part of it varies at
-//           random, exponentially distributed: skewed, as delays of devices are
-//   bucket  what all threads of the tier together may move: tokens of device time that refill as
-//           time goes by, with room for burst_ns of them
+//   delay   a time for each line of the block, separately for each thread; a part of it is random
+//           and exponentially distributed, because delays of devices are skewed
+//   bucket  the bandwidth that all threads of the tier share: a token bucket of device time with a
+//           depth of burst_ns
 //
-// The block takes the longest of its own work, its delay and its wait for tokens: work hides a
-// delay, as prefetching does. Time that a block did not need is not saved up for the next.
+// A block takes the maximum of its own work, its delay and its wait for tokens. Work hides a delay,
+// as prefetching does. Time that a block did not need is not available to the next one.
 //
 // Thread safety  a Device is shared by all threads of its tier, a Pacer belongs to one thread.
 #pragma once
@@ -25,17 +25,18 @@
 
 namespace nearfar::kernels {
 
-/// What all threads that use one paced tier share.
+/// The state that all threads of a paced tier share.
 class Device {
 public:
   explicit Device(const tier::Pace& pace) : pace_(pace) {}
 
   const tier::Pace& pace() const { return pace_; }
 
-  /// Takes `cost_ns` of device time, asked for at `asked_ns`. Returns when it is granted.
+  /// Takes `cost_ns` of device time for a request at `asked_ns`; returns the time at which it is
+  /// granted.
   std::uint64_t take(double cost_ns, std::uint64_t asked_ns);
 
-  /// Device time that may be taken ahead, in nanoseconds: the depth of the bucket.
+  /// Depth of the bucket: device time in nanoseconds that may be taken in advance.
   static constexpr std::uint64_t burst_ns = 20'000;
 
 private:
@@ -43,7 +44,7 @@ private:
   std::atomic<std::uint64_t> taken_until_ns_{0};
 };
 
-/// The devices of a benchmark: one for each paced tier, however many arrays lie on it.
+/// The devices of a benchmark: one for each paced tier, which all arrays on this tier share.
 class Devices {
 public:
   /// nullptr for a tier that is not paced.
@@ -59,20 +60,21 @@ private:
 
 class Pacer {
 public:
-  /// Paces nothing where `device` is nullptr. Every pacer of a process has jitter of its own.
+  /// Without a device (nullptr), nothing is paced. Each pacer of a process has its own random
+  /// delays.
   explicit Pacer(Device* device);
 
   Device* device() const { return device_; }
 
-  /// The first block begins now.
+  /// Starts the first block now.
   void start();
 
-  /// Waits until a block with so many bytes read and written, begun when the last one ended, would
-  /// be done.
+  /// Waits until the device would have finished a block with these bytes, which began at the end of
+  /// the previous block.
   void charge(std::size_t read_bytes, std::size_t written_bytes);
 
-  /// When a block that began at `began_ns` is done, at the earliest. Takes the device's tokens.
-  /// Requires a device.
+  /// Takes the tokens of a block that began at `began_ns`; returns its earliest end. Requires a
+  /// device.
   std::uint64_t due_ns(std::size_t read_bytes, std::size_t written_bytes, std::uint64_t began_ns);
 
 private:

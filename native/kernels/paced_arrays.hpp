@@ -1,4 +1,4 @@
-// Array kernels on paced tiers: block by block, each charged to the devices its arrays lie on.
+// Array kernels on paced tiers: each block is charged to the devices of its arrays.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@ namespace nearfar::kernels {
 /// Elements of a block: 32 KiB of each array.
 inline constexpr std::size_t paced_elements = 4096;
 
-/// Of the arrays a, b and c, in this order; those on one tier have pacers of one device.
+/// Pacers of the arrays a, b and c, in this order. Arrays on the same tier have the same device.
 using ArrayPacers = std::array<Pacer, 3>;
 
-/// Runs a kernel; the whole slice at once where nothing is paced. Lines that stores allocate are
-/// read from the device too. Returns what the kernel does.
+/// Runs a kernel in blocks; if no array is paced, the whole slice at once. Charges write-allocate
+/// reads, too. Returns the result of the kernel.
 std::uint64_t run_paced(const ArrayKernel& kernel, const Slice& slice, ArrayPacers& pacers);
 
 } // namespace nearfar::kernels

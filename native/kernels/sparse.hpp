@@ -7,8 +7,8 @@
 namespace nearfar::kernels {
 
 struct SparseMatrix {
-  const std::uint64_t* starts;  ///< of each row, and the end of the last
-  const std::uint32_t* columns; ///< of each stored element
+  const std::uint64_t* starts;  ///< index of the first element of each row, and of the end
+  const std::uint32_t* columns; ///< column of each stored element
   const double* values;
 };
 

@@ -1,4 +1,5 @@
-// What a specification says, as legal at clock N and illegal at clock N - 1. A clock is 1 ns.
+// The rules of specifications: each command is legal at clock N and illegal at clock N - 1. A clock
+// is 1 ns.
 #include "sim/checker.hpp"
 
 #include <initializer_list>

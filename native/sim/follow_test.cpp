@@ -17,8 +17,8 @@ constexpr std::uint64_t pages = 64;
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t rounds = 40;
 
-/// A trace in a file that goes when it does: pages in turns, again and again, each read a load that
-/// waits for the one before. With `written`, each line is written back at once.
+/// A trace in a temporary file: repeated rounds over some pages; each read depends on the previous
+/// one. With `written`, each line is written back immediately.
 class Turns {
 public:
   explicit Turns(std::uint64_t gap, bool written = false, std::uint64_t turns = rounds) {

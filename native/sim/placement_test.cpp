@@ -19,7 +19,7 @@ Request at(std::uint64_t address, bool write = false, std::uint32_t object = no_
   return {address, 0, object, 0, write};
 }
 
-/// Places a request of a rule that moves pages; the lines it moved.
+/// The location of a request under a rule that moves pages, the moved lines, and the kernel time.
 struct Placed {
   Spot spot;
   std::vector<Spot> moved;

@@ -1,4 +1,5 @@
-// Power-down and self-refresh in the exact engine: times and energies by hand, and no rule broken.
+// Power-down and self-refresh in the exact engine: times and energies computed by hand, and the
+// checker.
 #include <algorithm>
 
 #include "sim/checker.hpp"
