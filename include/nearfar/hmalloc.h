@@ -251,7 +251,7 @@ struct hm_tier_stats {
   uint64_t spilled;         /**< allocations for this tier that were served by another tier */
   uint64_t failed;          /**< allocations that failed */
   uint64_t span_bytes;      /**< address space used so far, counts against the capacity */
-  uint64_t cached_bytes;    /**< free, kept in threads or by size class */
+  uint64_t cached_bytes;    /**< in free blocks: of threads' caches and of slabs */
   uint64_t returned_bytes;  /**< returned to the system since the start */
   uint64_t metadata_bytes;  /**< metadata, in near memory (HM_NEAR has the sum of all tiers) */
   uint64_t capacity_bytes;  /**< 0: without limit */
@@ -260,8 +260,8 @@ struct hm_tier_stats {
 /** Fills the statistics of a tier. Errors: EINVAL, ENODEV. */
 HM_API int hm_stats(hm_tier tier, struct hm_tier_stats* stats) HM_NOTHROW;
 
-/** Fills the statistics of a heap; spilled, returned_bytes and metadata_bytes are 0. Those of its tier
- *  include them. */
+/** Fills the statistics of a heap; spilled, returned_bytes and metadata_bytes are 0. The
+ *  statistics of the tier include those of its heaps. */
 HM_API void hm_heap_stats(hm_heap* heap, struct hm_tier_stats* stats) HM_NOTHROW;
 
 /** Reads one statistic by its name: `tier.NAME.KEY`, as hm_stats_write() writes it, for instance

@@ -54,11 +54,14 @@ void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, std::size
   return with_canary(ref, size);
 }
 
+/// Pops a block. An empty stack is refilled from its class first. Returns nullptr if the thread has
+/// no stacks for the tier or the tier is full.
 void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
   TierStacks& stacks = *thread_cache().tiers[tier];
   if (!stacks.caches) return nullptr;
   BlockStack& stack = stacks.stacks[size_class];
-  if (void* block = stack.pop(); block != nullptr) return block; // another tier spilled here
+  // The fast path has tried the stack of the requested tier only, not of one that it spills to.
+  if (void* block = stack.pop(); block != nullptr) return block;
   if (stack.returned() > stack.capacity() / 2) flush_returned(tier, stacks, size_class);
   if (stack.returned() == 0) stack.grow(size_class);
   TierHeap& heap = tiers[tier];
@@ -82,7 +85,7 @@ void* Allocator::allocate_in(unsigned tier, std::size_t size, bool* zeroed) {
     block = allocate_from_stack(tier, size_class);
   }
   if (block == nullptr) block = allocate_uncached(tier, size_class, size, zeroed);
-  // A tier without space for a slab may have space for a block.
+  // A tier without space for a slab may have space for one block in a run of its own.
   if (block == nullptr) block = allocate_large(tier, size, 1, zeroed);
   return block;
 }

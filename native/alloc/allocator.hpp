@@ -93,13 +93,13 @@ public:
   /// Creates the calling thread's cache, unless the thread is exiting or memory is exhausted, and
   /// its stacks for a tier that is ready.
   void open_stacks(unsigned tier);
-  /// Frees the blocks in the calling thread's stacks, which has none from then on.
+  /// Frees the blocks in the calling thread's stacks. The thread caches no blocks from then on.
   void drop_stacks();
-  /// Frees the blocks in a cache's stacks for a tier, but for the newest `keep_bytes` of each class.
+  /// Frees the blocks in a cache's stacks for a tier; keeps the newest `keep_bytes` of each class.
   void flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes = 0);
   /// Frees all blocks in a cache's stacks, which owns no slabs then.
   void empty_cache(ThreadCache& cache);
-  /// Chooses what the fast paths of the calling thread use, by the settings.
+  /// Sets home_stacks and fast_owner of the calling thread by the settings.
   void choose_home() const;
   void cool_idle_caches(bool all);
   /// Frees the cache of a thread that exits.

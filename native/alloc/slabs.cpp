@@ -294,7 +294,8 @@ std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class,
   return got;
 }
 
-/// Moves a slab to where it belongs after blocks of it were freed; `before`: how many were free then.
+/// Moves a slab to where it belongs after blocks of it were freed; `before`: how many were free
+/// before that.
 void SlabClass::list_freed(const Window& window, Slab* slab, std::uint32_t before,
                            const SlabList* owned) {
   if (slab->detached) return;       // purge_detached() lists it again

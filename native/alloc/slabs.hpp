@@ -8,8 +8,8 @@
 // slab may be freed, and allocated when the tier is full, by any thread.
 //
 // Invariants     1. An owned slab is in its owner's list: those with free blocks in front.
-//                2. Another slab is in the list of its class while it has free blocks: those without
-//                   live blocks at the end, where they stay until the decay returns them.
+//                2. A slab without an owner is in the list of its class while it has free blocks.
+//                   Slabs without live blocks are at the end, until the decay returns them.
 //                3. A slab without live blocks has no owner.
 // Thread safety  any thread; one lock per class. The owner of a live block writes its state without
 //                the lock.
@@ -142,13 +142,13 @@ struct SlabSource {
 class SlabClass {
 public:
   /// Allocates up to `wanted` blocks, lowest address last, with the state `state`. Returns their
-  /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero. The blocks are
-  /// of slabs of the owner of `owned`, if given and if the tier has room.
+  /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero. With `owned`,
+  /// blocks come from slabs of its owner unless the tier is full.
   std::uint32_t allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
                          std::uint32_t wanted, BlockState state, bool& all_zeroed,
                          SlabList* owned = nullptr);
-  /// Frees blocks that no thread holds, for the owner of `owned`. A slab of another owner half of
-  /// which is free has no owner then.
+  /// Frees blocks that no thread holds, for the owner of `owned`. A slab of another owner loses its
+  /// owner once half of it is free.
   void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
             const SlabList* owned = nullptr);
   /// The same for a block that does not come from a thread's stack.

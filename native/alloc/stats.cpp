@@ -76,7 +76,8 @@ ThreadSums sum_of(const TierStacks& stacks) {
   return sums;
 }
 
-/// Where one of the two counters of blocks is.
+/// The members that hold one counter (allocations or frees): of a class, of ended threads, of a
+/// stack.
 struct CounterPlace {
   Counter SlabClass::*of_class;
   Counter ThreadCaches::Counts::*of_exited_threads;
@@ -91,8 +92,8 @@ struct BlockSum {
   std::uint64_t blocks = 0, bytes = 0;
 };
 
-/// Sums a counter of all classes. While the lock of the caches is held, no thread exits, whose
-/// counters move.
+/// Sums a counter of all classes. The lock of the caches keeps threads from ending, which would
+/// move counters to past_counts().
 BlockSum sum_of(Allocator& allocator, unsigned tier, const CounterPlace& place)
     NEARFAR_REQUIRES(allocator.caches.lock()) {
   BlockSum sum;

@@ -1,7 +1,8 @@
 // Statistics of tiers and threads, summed when they are read, and written as text.
 //
-// A counter exists per stack (hot path), per class (uncached), per tier (large), and in past_counts
-// (exited threads); read_stats() adds all four.
+// Allocations and frees are counted in five places: stacks, past_counts() (the stacks of threads
+// that have ended), classes (blocks without a stack), tiers (large blocks) and arenas. All other
+// counters are in TierHeap.
 //
 // Thread safety  any thread; never in a signal handler.
 #pragma once
@@ -16,7 +17,7 @@ namespace nearfar::alloc {
 
 class Allocator;
 
-/// Returns the bytes of large blocks, which live_bytes includes.
+/// Fills `stats`. Returns the part of live_bytes that is in large blocks.
 std::uint64_t read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
 
 struct NamedStatistic {
@@ -33,9 +34,9 @@ Result<std::uint64_t> find_statistic(Allocator& allocator, const char* name);
 /// lines. Returns an errno, 0 for success.
 int write_stats(Allocator& allocator, int fd);
 
-/// Writes the statistics of process_allocator when the process exits or receives a signal: `when`
-/// is "exit" or "signal:NUMBER", and "rules" to count what each rule of a plan places, separated by
-/// commas; `file` is empty for standard error. Errors: bad_input.
+/// Writes the statistics of process_allocator when the process exits or receives a signal. `when`
+/// is a list of "exit", "signal:NUMBER" and "rules" (counts what each rule of a plan places),
+/// separated by commas; `file` is empty for standard error. Errors: bad_input.
 Status schedule_statistics(const char* when, const char* file);
 
 } // namespace nearfar::alloc

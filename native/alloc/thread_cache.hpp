@@ -23,8 +23,8 @@
 
 namespace nearfar::alloc {
 
-/// Blocks at both ends of an array: those that the thread allocates, and those that it has to return
-/// to slabs that it does not own.
+/// An array of blocks: at its start those that the thread allocates next, at its end those that it
+/// returns to slabs of other owners.
 ///
 /// Each member is written by the owner alone, as one word, so that a child forked at any time by
 /// another thread finds blocks only where they are.
@@ -52,7 +52,7 @@ public:
   }
   /// Adds a freed block. Returns false if the stack is full.
   [[gnu::always_inline]] bool push(BlockRef ref) {
-    const std::uint64_t word = word_; // read once: the compiler takes a state for any object
+    const std::uint64_t word = word_; // read once: a store to a state may alias it
     const std::uint32_t count = static_cast<std::uint16_t>(word);
     if (count >= limit()) [[unlikely]]
       return false;
@@ -89,7 +89,7 @@ public:
     base_.add(std::uint64_t{0} - count);
   }
   void drop_returned() { store(bounds_, bounds(capacity())); }
-  /// Adds again the blocks behind the first `from` of `count` that were dropped.
+  /// After drop(count): adds blocks [from, count) again, moved to the start.
   void add_from(std::uint32_t from, std::uint32_t count);
 
   /// Makes the array larger, up to the maximum of the class. No block is to be returned.
@@ -98,7 +98,7 @@ public:
   void close() { store(bounds_, std::uint32_t{0}); }
 
   std::uint64_t allocations() const { return allocations_of(load(word_)); }
-  /// Blocks freed. Never more than that while the owner changes the stack.
+  /// Number of blocks freed: may be too small, never too large, while the thread changes the stack.
   std::uint64_t frees() const;
   /// Blocks in it, as read by another thread.
   std::uint32_t shared_count() const {
@@ -137,7 +137,7 @@ struct TierStacks {
   BlockStack stacks[cached_classes];
   SlabList owned[cached_classes];
   std::uint16_t owner = no_owner; ///< number of the owner of the slabs in `owned`
-  /// The same if a block of these slabs can be pushed on its stack without further checks, else
+  /// `owner` if release() may push blocks of these slabs without further checks, else
   /// no_fast_owner.
   std::uint16_t fast_owner = no_fast_owner;
   bool caches = false; ///< blocks are kept in stacks
@@ -185,7 +185,7 @@ public:
   /// Keeps a cache whose thread exits for the next thread, and adds its counters to past_counts().
   /// `warm`: it has blocks in its stacks.
   void retire(ThreadCache* cache, bool warm, std::uint8_t now);
-  /// Creates the stacks of a cache for a tier.
+  /// Creates empty stacks with an owner number; the caller puts them into a cache.
   TierStacks* create_stacks();
   /// Number of idle caches that have blocks.
   unsigned warm_count() const { return warm_count_.load(std::memory_order_relaxed); }
@@ -214,7 +214,8 @@ public:
     for (ThreadCache* cache = head_; cache != nullptr; cache = cache->next)
       visit(*cache);
   }
-  /// Calls empty(cache) for the caches of all threads but this one, which do not exist any more.
+  /// In the child of a fork: calls empty(cache) for the caches of all threads that only the parent
+  /// has.
   template <class Empty>
   void retire_others(const Empty& empty) {
     const os::LockGuard guard(lock_);

@@ -3,9 +3,9 @@
 //
 // Invariants  1. Tier t covers 2^shift bytes from base + (t << shift).
 //             2. The entry of a span has the kind `slab` or `arena_slab` exactly while a slab (of an
-//                arena) covers it, `large` while it is the first span of a large block, free_head and free_tail at the two
-//                ends of a free run, and `none` otherwise: inside runs and large blocks, and where
-//                nothing was ever allocated.
+//                arena) covers it, `large` while it is the first span of a large block, free_head
+//                and free_tail at the two ends of a free run, and `none` otherwise: inside runs and
+//                large blocks, and where nothing was ever allocated.
 // Thread safety  open() from any thread. The entries of a free run are written under
 //                RunAllocator::lock; the entries of an allocated run by its owner: the slab's class
 //                under its lock, or the thread that owns the large block. Readers need no lock.
