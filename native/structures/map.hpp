@@ -86,19 +86,22 @@ public:
   /// True if the key was there.
   Result<bool> remove(typename K::In key) {
     const std::uint64_t hash = hash_of(key);
-    fetch<for_writing>(hash);
-    const std::lock_guard guard(lock_of(hash));
-    const DirectoryEntry entry = directory_.find(hash);
-    if (!entry) return false;
-    MapSlot* slot = find(entry, hash, key, [] { return true; });
-    if (slot == nullptr) return false;
-    const std::uint64_t value = slot->value;
-    policy_.store(slot->word, slot->word & mark);
-    policy_.flush(&slot->word, sizeof slot->word);
-    policy_.fence();
-    lock_of(hash).add_live(-1);
-    if constexpr (!in_words) records_.free(value);
-    return settled(true);
+    for (;;) {
+      const DirectoryEntry entry = directory_.find(hash);
+      if (!entry) return false;
+      __builtin_prefetch(bucket(entry, hash, 0), 1);
+      const std::lock_guard guard(lock_of(entry, hash));
+      if (directory_.find(hash) != entry) continue;
+      MapSlot* slot = find(entry, hash, key, [] { return true; });
+      if (slot == nullptr) return false;
+      const std::uint64_t value = slot->value;
+      policy_.store(slot->word, slot->word & mark);
+      policy_.flush(&slot->word, sizeof slot->word);
+      policy_.fence();
+      lock_of(entry, hash).add_live(-1);
+      if constexpr (!in_words) records_.free(value);
+      return settled(true);
+    }
   }
 
   std::size_t size() const {
@@ -155,7 +158,6 @@ private:
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
   static constexpr std::size_t fetched_ahead = 32;
   static constexpr unsigned row_bits = 6; ///< top bits of a hash, which choose a row of locks
-  static constexpr int for_reading = 0, for_writing = 1;
 
   struct MapSlot {
     std::uint64_t value;
@@ -191,15 +193,14 @@ private:
   static std::size_t place_of(DirectoryEntry entry, const MapSlot* slot) {
     return static_cast<std::size_t>(slot - entry.template segment<MapSlot>());
   }
-  /// One for each group of a row. A segment of at least `row_bits` bits has one row.
-  SeqLock& lock_of(std::uint64_t hash) const {
-    return locks_[(hash >> (64 - row_bits)) * groups + group_of(hash)];
+  /// The locks of a segment, one for each group. All hashes that lead to the segment have them, also
+  /// where its depth is less than `row_bits`.
+  std::span<SeqLock, groups> locks_of(DirectoryEntry entry, std::uint64_t hash) const {
+    const std::size_t row = (hash & entry.mask()) >> (64 - row_bits);
+    return std::span<SeqLock, groups>(&locks_[row * groups], groups);
   }
-  /// The locks of all entries of the segment that a hash leads to.
-  std::span<SeqLock> locks_of(DirectoryEntry entry, std::uint64_t hash) const {
-    const std::size_t first = (hash & entry.mask()) >> (64 - row_bits);
-    const std::size_t rows = entry.depth() < row_bits ? 1u << (row_bits - entry.depth()) : 1;
-    return std::span(locks_).subspan(first * groups, rows * groups);
+  SeqLock& lock_of(DirectoryEntry entry, std::uint64_t hash) const {
+    return locks_of(entry, hash)[group_of(hash)];
   }
   Result<bool> settled(bool result) const {
     if (policy_.failed()) return sync_failed();
@@ -289,8 +290,7 @@ private:
   }
 
   bool look(typename K::In key, typename V::Out* value) const;
-  template <int access>
-  void fetch(std::uint64_t hash) const;
+  void fetch(typename K::In key) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
   std::uint64_t set(DirectoryEntry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);

@@ -9,26 +9,26 @@ template <class PersistencePolicy, class Key, class Value, unsigned groups>
 bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
                                                       typename V::Out* value) const {
   const std::uint64_t hash = hash_of(key);
-  const SeqLock& lock = lock_of(hash);
   for (;;) {
-    const std::uint32_t version = lock.begin();
-    const auto still = [&] { return lock.still(version); };
-    // A split sets the directory under the lock: what it leads to from here on, or `still` fails.
     const DirectoryEntry entry = directory_.find(hash);
     if (!entry) return false;
+    const SeqLock& lock = lock_of(entry, hash);
+    const std::uint32_t version = lock.begin();
+    const auto still = [&] { return lock.still(version); };
     MapSlot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
-    if (still()) [[likely]]
+    // A split sets the directory under the lock: an entry that stood until now stood all the time.
+    if (directory_.find(hash) == entry && still()) [[likely]]
       return slot != nullptr;
   }
 }
 
 /// Begins to fetch the line of a key's home.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
-template <int access>
-void Map<PersistencePolicy, Key, Value, groups>::fetch(std::uint64_t hash) const {
+void Map<PersistencePolicy, Key, Value, groups>::fetch(typename K::In key) const {
+  const std::uint64_t hash = hash_of(key);
   if (const DirectoryEntry entry = directory_.find(hash))
-    __builtin_prefetch(bucket(entry, hash, 0), access);
+    __builtin_prefetch(bucket(entry, hash, 0));
 }
 
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
@@ -36,9 +36,9 @@ void Map<PersistencePolicy, Key, Value, groups>::get_many(std::span<const KeyIn>
                                                           std::span<typename V::Out> values,
                                                           std::span<bool> found) const {
   for (const KeyIn& key : keys.first(std::min(fetched_ahead, keys.size())))
-    fetch<for_reading>(hash_of(key));
+    fetch(key);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + fetched_ahead < keys.size()) fetch<for_reading>(hash_of(keys[i + fetched_ahead]));
+    if (i + fetched_ahead < keys.size()) fetch(keys[i + fetched_ahead]);
     found[i] = look(keys[i], &values[i]);
   }
 }
@@ -60,7 +60,7 @@ std::uint64_t Map<PersistencePolicy, Key, Value, groups>::set(DirectoryEntry ent
                                                               std::uint64_t value) {
   if (at.found == nullptr) {
     fill(entry, hash, at.free, value);
-    lock_of(hash).add_live(1);
+    lock_of(entry, hash).add_live(1);
     return 0;
   }
   const std::uint64_t before = at.found->value;
@@ -73,28 +73,30 @@ template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Result<bool> Map<PersistencePolicy, Key, Value, groups>::store(typename K::In key,
                                                                typename V::In value, bool replace) {
   const std::uint64_t hash = hash_of(key);
-  fetch<for_writing>(hash);
   for (;;) {
-    bool full = false;
+    const DirectoryEntry entry = directory_.find(hash);
+    if (!entry) {
+      if (Status made = create_first_segment(hash); !made) return made.error();
+      continue;
+    }
+    __builtin_prefetch(bucket(entry, hash, 0), 1);
     {
-      const std::lock_guard guard(lock_of(hash));
-      if (const DirectoryEntry entry = directory_.find(hash)) {
-        const Probe at = probe(entry, hash, key);
-        if (at.found != nullptr && !replace) return false;
-        if (at.found != nullptr || at.free != nullptr) {
-          Result<std::uint64_t> word = value_word(key, value);
-          if (!word) return word.error();
-          if constexpr (!in_words) policy_.fence();
-          const std::uint64_t before = set(entry, hash, at, *word);
-          policy_.fence();
-          if constexpr (!in_words)
-            if (before != 0) records_.free(before);
-          return settled(at.found == nullptr);
-        }
-        full = true;
+      const std::lock_guard guard(lock_of(entry, hash));
+      if (directory_.find(hash) != entry) continue;
+      const Probe at = probe(entry, hash, key);
+      if (at.found != nullptr && !replace) return false;
+      if (at.found != nullptr || at.free != nullptr) {
+        Result<std::uint64_t> word = value_word(key, value);
+        if (!word) return word.error();
+        if constexpr (!in_words) policy_.fence();
+        const std::uint64_t before = set(entry, hash, at, *word);
+        policy_.fence();
+        if constexpr (!in_words)
+          if (before != 0) records_.free(before);
+        return settled(at.found == nullptr);
       }
     }
-    if (Status made = full ? split(hash) : create_first_segment(hash); !made) return made.error();
+    if (Status made = split(hash); !made) return made.error();
   }
 }
 
@@ -182,8 +184,8 @@ template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Status Map<PersistencePolicy, Key, Value, groups>::split(std::uint64_t hash) {
   const DirectoryEntry entry = directory_.find(hash);
   struct Held { // writers of the segment wait, its readers try again
-    std::span<SeqLock> locks;
-    explicit Held(std::span<SeqLock> all) : locks(all) {
+    std::span<SeqLock, groups> locks;
+    explicit Held(std::span<SeqLock, groups> all) : locks(all) {
       for (SeqLock& lock : locks)
         lock.lock();
     }

@@ -87,13 +87,14 @@ def format_interval(key: str, low: float, high: float) -> str:
 def interval_of(shaped: Shaped, key: str) -> str:
     """Return the interval of a key in words; with too few repeats for one, their number.
 
-    Empty if the figure is exact, or if nothing is known.
+    Empty if the figure is computed and exact, or if nothing is known.
     """
     pair = shaped.interval(key)
-    if pair:
-        return format_interval(key, *pair) if pair[0] < pair[1] else ""
     entry = shaped.provenance.get(key)
-    return count(entry.samples, "repeat") if entry and entry.is_sampled() else ""
+    is_sampled = entry is not None and entry.is_sampled()
+    if pair:
+        return format_interval(key, *pair) if pair[0] < pair[1] or is_sampled else ""
+    return count(entry.samples, "repeat") if entry is not None and is_sampled else ""
 
 
 def origin_of(shaped: Shaped, key: str) -> Origin | None:
