@@ -23,10 +23,10 @@ SHOWN = dict(
 BUGGY = SHOWN["journal.c"]
 FIXED = BUGGY.replace("// FIX", "pmem_persist(e, sizeof *e);")
 
+_WITHOUT_LIBPMEMOBJ = not Path("/usr/include/libpmemobj.h").exists()
+needs_libpmemobj = pytest.mark.skipif(_WITHOUT_LIBPMEMOBJ, reason="needs libpmemobj-dev")
 # An explorer that was not built is a failure where libpmemobj is installed.
-needs_explorer = pytest.mark.skipif(
-    not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev: no explorer"
-)
+needs_explorer = pytest.mark.skipif(_WITHOUT_LIBPMEMOBJ, reason="needs libpmemobj-dev: no explorer")
 
 needs_libpmem = pytest.mark.skipif(
     shutil.which("gcc") is None or not Path("/usr/include/libpmem.h").exists(),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RunNearfar
-from crashing import document
+from crashing import document, needs_explorer
 from nearfar.report.console import print_result
 from nearfar.report.terminal.crash import exploration, replayed
 from nearfar.verify.explorer import call_sites, explore
@@ -17,10 +17,7 @@ from nearfar.verify.structures import ON_LIBPMEMOBJ, check
 STRUCTURES = ("map", "list", "skip_list", "queue")
 
 
-# An explorer that was not built is a failure where libpmemobj is installed.
-pytestmark = pytest.mark.skipif(
-    not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev: no explorer"
-)
+pytestmark = needs_explorer
 
 
 @pytest.mark.parametrize(("structure", "n"), [*((name, 400) for name in STRUCTURES), ("move", 200)])

@@ -13,7 +13,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import INCLUDE, PROGRAMS, document, needs_libpmem
+from crashing import INCLUDE, PROGRAMS, document, needs_libpmem, needs_libpmemobj
 
 pytestmark = needs_libpmem
 
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
 """
 
 
-@pytest.mark.skipif(not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev")
+@needs_libpmemobj
 def test_flushes_by_libpmemobj_and_stores_that_change_nothing(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
@@ -144,7 +144,7 @@ def transaction(folder: Path, bug: int, run_nearfar: RunNearfar) -> dict[str, An
     return document(run_nearfar("crash", "lint", *command))
 
 
-@pytest.mark.skipif(not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev")
+@needs_libpmemobj
 def test_a_store_that_a_transaction_does_not_log(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     assert transaction(tmp_path, 0, run_nearfar)["findings"] == []
     found = transaction(tmp_path, 1, run_nearfar)["findings"]
@@ -252,7 +252,7 @@ int main(int count, char** arguments) {
 """
 
 
-@pytest.mark.skipif(not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev")
+@needs_libpmemobj
 def test_freed_objects_and_transactions_that_do_not_end(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:

@@ -93,10 +93,6 @@ void remove_from_list(const Window& window, Slab* slab) {
   if (owned) set_owner(window, slab, no_owner);
 }
 
-} // namespace
-
-namespace {
-
 /// Slabs with guards at a time: each takes up to two of the 65,530 mappings of a process.
 constexpr std::uint32_t max_guarded_slabs = 12'000;
 constinit std::atomic<std::uint32_t> guarded_slabs{0};
