@@ -8,7 +8,8 @@ Energy is computed from the first of these figures that a profile has:
 
     IDD0 … IDD5   as Micron's technical notes compute it, for ``chips`` chips:
                   activate = V·(IDD0·(tRAS+tRP) - IDD3N·tRAS - IDD2N·tRP)
-                  read, write = V·(IDD4 - IDD3N)·burst, refresh = V·(IDD5 - IDD3N)·tRFC
+                  read, write = V·(IDD4 - IDD3N)·burst, refresh = V·(IDD5 - IDD3N)·tRFC; of the
+                  same bank of all groups V·(IDD5C - IDD2N)·tRFC, measured with all rows closed
                   background = V·IDD3N with an open row, V·IDD2N without; in power-down V·IDD3P
                   and V·IDD2P; in self-refresh V·IDD6
     array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, array write =
@@ -129,7 +130,8 @@ def refuse_without_states(controller: Controller, *devices: Device) -> None:
             state = "power-down" if figure == "tXP" else "self-refresh"
             raise BadInputError(
                 f"no device has {state} ({figure}): {names}",
-                "omit the setting, or choose a device with this state, such as ddr4-3200",
+                "omit the setting, choose a device with this state, such as ddr4-3200, or add "
+                f"{figure} with its source to a copy of the profile",
             )
 
 
@@ -276,8 +278,16 @@ def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
     if "tXS" in t:
         energy["self_refresh_W"] = volts * profile.scalar("IDD6_mA") * _WATTS
     if "tRFC" in t:
-        energy["refresh_J"] = volts * (profile.scalar("IDD5_mA") - idd3n) * t["tRFC"] * _PJ
+        energy["refresh_J"] = volts * _refresh_mA(profile, idd2n, idd3n) * t["tRFC"] * _PJ
     return energy
+
+
+def _refresh_mA(profile: Profile, idd2n: float, idd3n: float) -> float:  # noqa: N802
+    """Additional current of a refresh."""
+    same_bank = "IDD5C_mA"
+    if same_bank in profile.figures:
+        return profile.scalar(same_bank) - idd2n
+    return profile.scalar("IDD5_mA") - idd3n
 
 
 def _from_bits(profile: Profile, t: dict[str, float]) -> dict[str, float]:

@@ -28,6 +28,7 @@ _CURRENTS = (
     "IDD4R",
     "IDD4W",
     "IDD5",
+    "IDD5C",
     "IDD6",
     "array_current",
     "row_buffer_read_current",
