@@ -35,6 +35,7 @@ CONTROLLERS: dict[str, tuple[dict[str, Any], int]] = {
     "default": ({}, 32),
     "closed": ({"page_policy": "closed", "write_drain": (8, 0, 3)}, 32),
     "timeout": ({"page_policy": "timeout", "timeout_ns": 33.3}, 4),
+    "timeout at once": ({"page_policy": "timeout", "timeout_ns": 0}, 32),
     "fcfs": ({"scheduler": "fcfs", "mapping": "rochrababgco"}, 1),
     "cap": ({"row_hit_cap": 2, "mapping": "rocorababgch"}, 16),
 }
@@ -128,13 +129,16 @@ def test_results_are_those_of_python(
     assert sum(line.startswith("done") for line in printed) > 2000
 
 
-@pytest.mark.parametrize("device", ["ddr4-3200", "hbm2-2000"])
-def test_power_states_are_the_same_too(device: str, cosimulate: Path, tmp_path: Path) -> None:
-    words = ("power_down_after_ns=20", "self_refresh_after_ns=300")
+@pytest.mark.parametrize("device", ["ddr4-3200", "ddr5-4800-same-bank", "hbm2-2000"])
+@pytest.mark.parametrize("idle_ns", [(20, 300), (0, 300), (20, 0)])
+def test_power_states_are_the_same_too(
+    device: str, idle_ns: tuple[float, float], cosimulate: Path, tmp_path: Path
+) -> None:
+    sleeping = Controller(power_down_after_ns=idle_ns[0], self_refresh_after_ns=idle_ns[1])
+    words = (f"power_down_after_ns={idle_ns[0]}", f"self_refresh_after_ns={idle_ns[1]}")
     given = "".join(f"{address} {write}\n" for address, write in requests())
     file = exported(device, tmp_path)
     printed = output_of(cosimulate, file, *words, cwd=tmp_path, text=given).splitlines()
-    sleeping = Controller(power_down_after_ns=20, self_refresh_after_ns=300)
     assert printed == driven(device, sleeping, 32)
     assert printed[-1] != driven(device, Controller(), 32)[-1]
 

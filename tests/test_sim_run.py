@@ -173,6 +173,18 @@ def test_the_load_curve_rises(run_nearfar: RunNearfar) -> None:
     assert found["bandwidth_bytes_per_s"] <= 25.6e9
 
 
+def test_the_timeout_of_rows_is_set_and_recorded(run_nearfar: RunNearfar) -> None:
+    timed = (*STREAM, "--engine", "exact", "--core", "blocking", "--page-policy", "timeout")
+    found = {ns: simulated(run_nearfar, *timed, "--row-timeout", ns) for ns in ("0", "100", "1e6")}
+    for ns, result in found.items():
+        assert result["controller"]["timeout_ns"] == float(ns)
+    assert simulated(run_nearfar, *timed)["controller"]["timeout_ns"] == 100
+    assert found["0"]["time_s"] < found["1e6"]["time_s"]  # rows of random accesses are closed
+    hits = {ns: result["tiers"]["far"]["row_hit_share"] for ns, result in found.items()}
+    assert hits["0"] <= hits["100"] < hits["1e6"]
+    assert "timeout_ns" not in simulated(run_nearfar, *STREAM)["controller"]
+
+
 def test_a_device_without_energy_reports_none(run_nearfar: RunNearfar) -> None:
     found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "ddr5-3200")
     assert "energy_J" not in found
@@ -268,6 +280,7 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         ((*STREAM, "--power-down-after", "5"), "no device has power-down (tXP)"),
         ((*STREAM, "--self-refresh-after", "5"), "no device has self-refresh (tXS)"),
         ((*STREAM, "--page-policy", "timeout"), "the exact engine"),
+        ((*STREAM, "--row-timeout", "20"), "--row-timeout has no effect with --page-policy open"),
         ((*STREAM, "--write-policy", "blocking"), "the exact engine"),
         ((*STREAM, "--threads", "2"), "2 threads: channels depend on each other"),
         ((*STREAM, "--write-drain", "32"), "--write-drain 32"),
@@ -294,6 +307,7 @@ VALUES = {
     "--window": "4",
     "--threads": "2",
     "--page-policy": "closed",
+    "--row-timeout": "50",
     "--scheduler": "fcfs",
     "--row-hit-cap": "4",
     "--write-drain": "8:0:4",
@@ -324,7 +338,7 @@ IGNORED = {
     ),
     ("--counts", "c.json"): (
         *STREAMS_ALONE,
-        *("--scheduler", "--row-hit-cap", "--write-drain", "--mapping"),
+        *("--row-timeout", "--scheduler", "--row-hit-cap", "--write-drain", "--mapping"),
         *("--power-down-after", "--self-refresh-after"),
         "--engine",
         "--instruction-ns",

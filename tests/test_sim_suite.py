@@ -70,9 +70,23 @@ def test_the_shipped_suite_is_the_thesis_experiment() -> None:
     assert suite.write_policies == ["blocking", "posted"]
 
 
+def test_an_experiment_sets_the_timeout_of_rows(tmp_path: Path) -> None:
+    text = SHIPPED.read_text().replace('page_policy = "closed"', 'page_policy = "timeout"')
+    file = tmp_path / "timed.toml"
+    file.write_text(text)
+    assert experiments.load_experiment(str(file)).controller().timeout_ns == 100
+    file.write_text(text.replace("seed = 1", "seed = 1\ntimeout_ns = 20"))
+    assert experiments.load_experiment(str(file)).controller().timeout_ns == 20
+
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
-    [("core = ", "heart = ", "core"), ('"posted"]', '"later"]', "write_policies"), ("]", "", "")],
+    [
+        ("core = ", "heart = ", "core"),
+        ('"posted"]', '"later"]', "write_policies"),
+        ("seed = 1", "seed = 1\ntimeout_ns = 20", "timeout_ns has no effect unless page_policy"),
+        ("]", "", ""),
+    ],
 )
 def test_a_damaged_suite_is_refused(
     old: str, new: str, named: str, run_nearfar: RunNearfar, tmp_path: Path

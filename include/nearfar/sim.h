@@ -51,6 +51,9 @@ typedef struct nearfar_sim nearfar_sim;
  *  _accepts(), _clock() and _clock_ns() of its memory. C++: it must not throw. */
 typedef void (*nearfar_sim_done)(void* context, uint64_t id, uint64_t clock);
 
+/** An idle time of 0 ns in nearfar_sim_options, where 0 selects the default. */
+#define NEARFAR_SIM_AT_ONCE (-1.0)
+
 /** Settings of the memory controller. NULL or 0 selects the default: `= {0}` sets all defaults.
  *  Devices without published commands have no controller; they use read_queue only. */
 struct nearfar_sim_options {
@@ -58,7 +61,7 @@ struct nearfar_sim_options {
    *  of the bank. "closed": with its last access. "timeout": after timeout_ns. */
   const char* page_policy;
   double timeout_ns;         /**< idle time of a row until "timeout" closes it (100); rounded up to
-                                  whole clocks */
+                                  whole clocks; NEARFAR_SIM_AT_ONCE: 0 */
   const char* scheduler;     /**< "fr-fcfs" (default): ready commands first; "fcfs": the oldest
                                   request only */
   unsigned row_hit_cap;      /**< accesses to an open row before an older request for another row
@@ -69,8 +72,9 @@ struct nearfar_sim_options {
   /** Address fields from the highest bits to the lowest: ro row (first), ra rank, ba bank, bg bank
    *  group, co column, ch channel (default: "rorabacobgch"). */
   const char* mapping;
-  double power_down_after_ns;   /**< idle time of a rank until power-down (default: never) */
-  double self_refresh_after_ns; /**< idle time of a rank until self-refresh (default: never) */
+  double power_down_after_ns;   /**< idle time of a rank until power-down (default: never);
+                                     NEARFAR_SIM_AT_ONCE: 0 */
+  double self_refresh_after_ns; /**< idle time of a rank until self-refresh, likewise */
   unsigned read_queue;          /**< capacity of a channel's read queue (32) */
 };
 

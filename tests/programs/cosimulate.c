@@ -16,17 +16,23 @@ static int fail(void) {
   return 1;
 }
 
+/* A time; 0 is written as NEARFAR_SIM_AT_ONCE. */
+static double time_ns(const char* text) {
+  const double ns = atof(text);
+  return ns == 0 ? NEARFAR_SIM_AT_ONCE : ns;
+}
+
 static int set(struct nearfar_sim_options* options, char* text) {
   char* value = strchr(text, '=');
   if (value == NULL) return -1;
   *value++ = '\0';
   if (strcmp(text, "page_policy") == 0) options->page_policy = value;
-  else if (strcmp(text, "timeout_ns") == 0) options->timeout_ns = atof(value);
+  else if (strcmp(text, "timeout_ns") == 0) options->timeout_ns = time_ns(value);
   else if (strcmp(text, "scheduler") == 0) options->scheduler = value;
   else if (strcmp(text, "row_hit_cap") == 0) options->row_hit_cap = (unsigned)atoi(value);
   else if (strcmp(text, "mapping") == 0) options->mapping = value;
-  else if (strcmp(text, "power_down_after_ns") == 0) options->power_down_after_ns = atof(value);
-  else if (strcmp(text, "self_refresh_after_ns") == 0) options->self_refresh_after_ns = atof(value);
+  else if (strcmp(text, "power_down_after_ns") == 0) options->power_down_after_ns = time_ns(value);
+  else if (strcmp(text, "self_refresh_after_ns") == 0) options->self_refresh_after_ns = time_ns(value);
   else if (strcmp(text, "read_queue") == 0) options->read_queue = (unsigned)atoi(value);
   else if (strcmp(text, "write_drain") == 0)
     return sscanf(value, "%u:%u:%u", &options->write_drain_from, &options->write_drain_to,

@@ -138,10 +138,13 @@ bool within_memory(Simulation& simulation, const Call& call) {
   return !simulation.out_of_memory;
 }
 
+/// An idle time that is not the default, in ns.
+double idle_ns(double option) { return option == NEARFAR_SIM_AT_ONCE ? 0 : option; }
+
 ControllerSettings settings_of(const nearfar_sim_options& options) {
   ControllerSettings settings;
   if (options.page_policy) settings.page_policy = options.page_policy;
-  if (options.timeout_ns != 0) settings.timeout_ns = options.timeout_ns;
+  if (options.timeout_ns != 0) settings.timeout_ns = idle_ns(options.timeout_ns);
   if (options.scheduler) settings.scheduler = options.scheduler;
   settings.row_hit_cap = options.row_hit_cap;
   if (options.write_drain_from != 0) {
@@ -152,9 +155,10 @@ ControllerSettings settings_of(const nearfar_sim_options& options) {
   } // if both are 0, the defaults
   if (options.write_drain_idle != 0) settings.drain_idle = options.write_drain_idle;
   if (options.mapping) settings.mapping = options.mapping;
-  if (options.power_down_after_ns != 0) settings.power_down_after_ns = options.power_down_after_ns;
+  if (options.power_down_after_ns != 0)
+    settings.power_down_after_ns = idle_ns(options.power_down_after_ns);
   if (options.self_refresh_after_ns != 0)
-    settings.self_refresh_after_ns = options.self_refresh_after_ns;
+    settings.self_refresh_after_ns = idle_ns(options.self_refresh_after_ns);
   return settings;
 }
 

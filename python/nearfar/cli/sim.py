@@ -86,6 +86,12 @@ Pages = Annotated[
         "--page-policy", help="When rows are closed (default: open; closed with --counts)."
     ),
 ]
+RowTimeout = Annotated[
+    float | None,
+    flags.nanoseconds(
+        "--row-timeout", "Idle time of a row until --page-policy timeout closes it (default: 100)."
+    ),
+]
 Schedule = Annotated[
     Scheduler,
     typer.Option(
@@ -174,8 +180,8 @@ _PANELS = {
     "Source: one of these, or a trace": "counts pattern curve experiment",
     "Memories, and what lies where": "near far placement place near_size",
     "Engine and core": "engine core window threads write_policy instruction_ns",
-    "Memory controller": "page_policy scheduler row_hit_cap write_drain mapping "
-    "power_down_after self_refresh_after",
+    "Memory controller": "page_policy row_timeout scheduler row_hit_cap write_drain "
+    "mapping power_down_after self_refresh_after",
     "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
     "Output": "out json quiet",
 }
@@ -199,6 +205,7 @@ def sim(
     window: Window = None,
     threads: Threads = None,
     page_policy: Pages = None,
+    row_timeout: RowTimeout = None,
     scheduler: Schedule = "fr-fcfs",
     row_hit_cap: RowHitCap = None,
     write_drain: WriteDrain = "32:16:1",

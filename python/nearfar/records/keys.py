@@ -83,7 +83,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
     ),
     ("B/s", None, "traffic_bytes_per_s"),
     ("s", None, "traffic_interval_s active_power_down_s power_down_s self_refresh_s"),
-    ("ns", None, "power_down_after_ns self_refresh_after_ns"),
+    ("ns", None, "timeout_ns power_down_after_ns self_refresh_after_ns"),
     ("price", "lower", "price price_plan price_all_near price_all_far"),
     ("1/GiB", "lower", "faults_per_gib"),
     ("B", "lower", "peak_memory_bytes settled_memory_bytes"),

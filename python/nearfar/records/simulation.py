@@ -141,6 +141,10 @@ class Difference(Shaped):
 class ControllerSettings(Shaped):
     """Settings of the memory controllers, except the row policy."""
 
+    timeout_ns: Amount | None = Field(
+        default=None,
+        description="idle time of a row until the policy timeout closes it; absent: other policies",
+    )
     scheduler: Scheduler
     row_hit_cap: Count | None = Field(
         None,

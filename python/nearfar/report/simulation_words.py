@@ -14,6 +14,8 @@ def controller_words(result: Simulation) -> str:
     words = [f"rows {result.page_policy}"]
     if (settings := result.controller) is None:
         return words[0]
+    if settings.timeout_ns is not None:
+        words[0] += f" after {settings.timeout_ns:g} ns"
     if settings.scheduler != _DEFAULTS.scheduler:
         words.append(f"scheduler {settings.scheduler.upper()}")
     if settings.row_hit_cap:

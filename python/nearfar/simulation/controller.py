@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 #: Neighboring lines alternate between channels and bank groups. A stream stays in its open rows.
 DEFAULT_MAPPING = "rorabacobgch"
 
+#: Idle time of a row until the row policy "timeout" closes it.
+DEFAULT_TIMEOUT_NS = 100.0
+
 
 @dataclass(frozen=True)
 class Controller:
@@ -30,7 +33,7 @@ class Controller:
     """
 
     page_policy: PagePolicy = "open"
-    timeout_ns: float = 100.0
+    timeout_ns: float = DEFAULT_TIMEOUT_NS
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = None
     write_drain: tuple[int, int, int] = (32, 16, 1)

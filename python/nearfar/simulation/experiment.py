@@ -13,9 +13,9 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
@@ -30,7 +30,7 @@ from nearfar.records.choices import (
 )
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
 from nearfar.records.shape import Origin, Provenance, claimed
-from nearfar.simulation.controller import DEFAULT_MAPPING, Controller
+from nearfar.simulation.controller import DEFAULT_MAPPING, DEFAULT_TIMEOUT_NS, Controller
 from nearfar.simulation.counts import Counts
 from nearfar.simulation.counts import simulate as simulate_counts
 from nearfar.simulation.devices import Device
@@ -88,6 +88,7 @@ class Experiment(_Strict):
     after: list[Literal["l1", "l2"]] = Field(min_length=1)
     write_policies: list[Literal["blocking", "posted"]] = Field(min_length=1)
     page_policy: PagePolicy
+    timeout_ns: float | None = Field(None, ge=0, le=1e9)
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = Field(None, ge=1)
     write_drain: tuple[int, int, int] = (32, 16, 1)
@@ -100,10 +101,17 @@ class Experiment(_Strict):
     programs: list[ExperimentProgram] = Field(min_length=1)
     counts: PublishedCounts
 
+    @model_validator(mode="after")
+    def _timeout_has_an_effect(self) -> Self:
+        if self.timeout_ns is not None and self.page_policy != "timeout":
+            raise ValueError("timeout_ns has no effect unless page_policy is timeout")
+        return self
+
     def controller(self) -> Controller:
         """Settings of the controllers of both memories."""
         return Controller(
             page_policy=self.page_policy,
+            timeout_ns=DEFAULT_TIMEOUT_NS if self.timeout_ns is None else self.timeout_ns,
             scheduler=self.scheduler,
             row_hit_cap=self.row_hit_cap,
             write_drain=self.write_drain,

@@ -133,7 +133,9 @@ def simulate(
 
 def settings(controller: Controller) -> ControllerSettings:
     """The settings in the format of records."""
+    timed = controller.page_policy == "timeout"
     return ControllerSettings(
+        timeout_ns=controller.timeout_ns if timed else None,
         scheduler=controller.scheduler,
         row_hit_cap=controller.row_hit_cap,
         write_drain=controller.write_drain,

@@ -10,8 +10,8 @@ _DEVICES = frozenset({"near", "far"})
 #: Settings of the memory controllers.
 CONTROLLER = frozenset(
     {
-        *("page_policy", "scheduler", "row_hit_cap", "write_drain", "mapping"),
-        *("power_down_after", "self_refresh_after"),
+        *("page_policy", "row_timeout", "scheduler", "row_hit_cap", "write_drain"),
+        *("mapping", "power_down_after", "self_refresh_after"),
     }
 )
 _STREAM = (

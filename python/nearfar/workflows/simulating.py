@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.measure.progress import silent
-from nearfar.simulation.controller import DEFAULT_MAPPING, Controller, parse_write_drain
+from nearfar.simulation.controller import (
+    DEFAULT_MAPPING,
+    DEFAULT_TIMEOUT_NS,
+    Controller,
+    parse_write_drain,
+)
 from nearfar.simulation.devices import Device, refuse_without_states
 from nearfar.workflows import sim_memories
 from nearfar.workflows.sim_flags import CONTROLLER, refuse_ignored
@@ -64,6 +69,7 @@ class SimRequest:
     window: int | None = None
     threads: int | None = None
     page_policy: PagePolicy | None = None
+    row_timeout: float | None = None
     scheduler: Scheduler = "fr-fcfs"
     row_hit_cap: int | None = None
     write_drain: str = "32:16:1"
@@ -98,6 +104,11 @@ def check(request: SimRequest, given: Mapping[str, str] | None = None) -> None:
     ``given``: given fields with their flags; by default those that differ from their defaults.
     """
     refuse_ignored(request.given() if given is None else given)
+    if request.row_timeout is not None and request.page_policy != "timeout":
+        raise BadInputError(
+            f"--row-timeout has no effect with --page-policy {request.page_policy or 'open'}",
+            "omit it, or give --page-policy timeout",
+        )
     if request.trace or request.pattern:
         _check_core_and_objects(request, _placement(request))
 
@@ -210,6 +221,7 @@ def _curve(request: SimRequest, progress: ProgressSource) -> LoadCurve:
 def _controller(request: SimRequest) -> Controller:
     return Controller(
         page_policy=request.page_policy or "open",
+        timeout_ns=DEFAULT_TIMEOUT_NS if request.row_timeout is None else request.row_timeout,
         scheduler=request.scheduler,
         row_hit_cap=request.row_hit_cap,
         write_drain=parse_write_drain(request.write_drain),
