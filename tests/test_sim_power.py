@@ -89,7 +89,7 @@ def test_a_device_without_currents_has_times_of_its_states_alone(
     assert any(f"{device} has no energy figures" in limit for limit in found["limits"])
 
 
-def test_a_device_whose_states_nobody_publishes_is_refused(run_nearfar: RunNearfar) -> None:
+def test_a_device_without_published_states_is_refused(run_nearfar: RunNearfar) -> None:
     stream = ("sim", "--pattern", "random", "--far", "hbm3-6400", "--near", "hbm3-6400")
     done = run_nearfar(*stream, "--engine", "exact", "--power-down-after", "10")
     done.assert_refused(2, "no device has power-down (tXP): hbm3-6400")
