@@ -78,6 +78,16 @@ class SiteLoad:
             self.size_bytes,
         )
 
+    def interleaved(self, near_share: float) -> InterleavedSite:
+        """The record of the site with this fraction in near memory."""
+        return InterleavedSite(
+            name=self.name,
+            near_share=near_share,
+            size_bytes=self.size_bytes,
+            read_bytes=self.read_bytes,
+            write_bytes=self.write_bytes,
+        )
+
 
 @dataclass(frozen=True)
 class Load:
@@ -179,7 +189,6 @@ def predict(
     best = times.solve(rows, STEPS, _MAX_NODES)
     whole = times.solve(rows, 1, _MAX_NODES) if _fits_whole(times, rows) else None
     uniform = _uniform(times, rows)
-    share = [step / STEPS for step in best["near_steps"]]
     figures = {
         "time_s": _seconds(best),
         "all_near_time_s": _seconds(times.time(rows, [1] * len(rows), 1)),
@@ -192,14 +201,8 @@ def predict(
         exact=best["exact"],
         uniform_near_share=uniform["near_steps"][0] / STEPS if uniform and rows else None,
         sites=[
-            InterleavedSite(
-                name=site.name,
-                near_share=part,
-                size_bytes=site.size_bytes,
-                read_bytes=site.read_bytes,
-                write_bytes=site.write_bytes,
-            )
-            for site, part in zip(sites, share, strict=True)
+            site.interleaved(step / STEPS)
+            for site, step in zip(sites, best["near_steps"], strict=True)
         ],
         near=loaded_tier(near, best["near"]),
         far=loaded_tier(far, best["far"]),

@@ -25,6 +25,8 @@ from nearfar.workflows.memories import check_tier, is_profile, memory
 from nearfar.workflows.observation import AdviceRequest, Observation, tiers_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nearfar.records.profile import Host, Profile
     from nearfar.tracing.caches import Caches
     from nearfar.workflows.options import Options
@@ -96,20 +98,14 @@ def _loaded(wanted: AdviceRequest, side: str, profile: Profile) -> ProfileUnderL
 
 
 def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
-    sides = [("near", wanted.near), *(("far", name) for name in wanted.far)]
-    idle = [memory(name, seen.host, seen.resident_bytes) for _, name in sides]
-    loaded = [
-        _loaded(wanted, side, profile) for (side, _), profile in zip(sides, idle, strict=True)
-    ]
+    sides, loaded = _memories(wanted, seen)
     near, *fars = (each.profile for each in loaded)
+    near_side, *far_sides = sides
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
     curves = Curves(wanted, seen, recording.session)
-    near_side, *far_sides = (
-        Side(side, name, profile) for (side, name), profile in zip(sides, idle, strict=True)
-    )
     if wanted.peaks:
-        for side in (near_side, *far_sides):
+        for side in sides:
             curves.measure(side)
     loads = [
         curves.load(asked, memory, near_side, side)
@@ -122,6 +118,38 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     found, limits = add_fractions(wanted, asked, whole, loads)
     counted_by = seen.caches if wanted.emulate else None
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
+    result = _result(wanted, seen, near, found, plan)
+    result.limits += [*limits, *curves.notes]
+    result.warnings += [
+        *(text for each in loaded for text in each.notes),
+        *advice_notes.on_plan(plan),
+        *advice_notes.faster(seen.coster.near, memories, found),
+    ]
+    advice_basis.add(result, near, fars, memories, seen.coster.near)
+    advice_basis.add_peaks(
+        result, curves.profile(near_side), [curves.profile(side) for side in far_sides]
+    )
+    advice_basis.add_host(result, seen.host, seen.caches)
+    return result
+
+
+def _memories(
+    wanted: AdviceRequest, seen: Observation
+) -> tuple[list[Side], list[ProfileUnderLoad]]:
+    """Near memory, then the far ones: idle, and under their background loads."""
+    names = [("near", wanted.near), *(("far", name) for name in wanted.far)]
+    sides = [Side(side, name, memory(name, seen.host, seen.resident_bytes)) for side, name in names]
+    return sides, [_loaded(wanted, side.side, side.profile) for side in sides]
+
+
+def _result(
+    wanted: AdviceRequest,
+    seen: Observation,
+    near: Profile,
+    found: Sequence[FarResult],
+    plan: Path | None,
+) -> AdviceResult:
+    """The record of the observed run and the advice on it."""
     result = AdviceResult(
         **dict(found[0].advice),
         **seen.fields,
@@ -136,21 +164,11 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         plan=str(plan) if plan else None,
         standard_input=wanted.stdin.words,
         fars=[each.advice for each in found],
-        limits=[*seen.limits, *limits, *curves.notes],
+        limits=list(seen.limits),
         run_disturbed=seen.disturbed,
-        warnings=[
-            *seen.warnings,
-            *(text for each in loaded for text in each.notes),
-            *advice_notes.on_plan(plan),
-            *advice_notes.faster(seen.coster.near, memories, found),
-        ],
+        warnings=list(seen.warnings),
     )
     result.provenance |= seen.provenance
-    advice_basis.add(result, near, fars, memories, seen.coster.near)
-    advice_basis.add_peaks(
-        result, curves.profile(near_side), [curves.profile(side) for side in far_sides]
-    )
-    advice_basis.add_host(result, seen.host, seen.caches)
     return result
 
 

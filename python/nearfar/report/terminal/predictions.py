@@ -101,7 +101,23 @@ def interleave(result: InterleavePrediction) -> RenderableType:
         [site.name, format_size(site.size_bytes), f"{site.near_share * result.steps:g} of 8"]
         for site in result.sites
     ]
-    times = [
+    heads = ["Memory", "Bandwidth", "Of its peak", "Reads", "Latency", "Idle"]
+    found = "No placement in eighths is faster." if result.exact else "A faster one may exist."
+    return block(
+        "Interleaving",
+        found,
+        [Origin.MODELLED],
+        Group(
+            columns(["Site", "Size", "Near"], rows, 1),
+            columns(["Placement", "Time"], _placement_times(result), 1),
+            columns(heads, _tier_loads(result), 1),
+        ),
+        result.limits,
+    )
+
+
+def _placement_times(result: InterleavePrediction) -> list[list[str]]:
+    return [
         [name, format_time(getattr(result, key))]
         for name, key in (
             ("sites in eighths", "time_s"),
@@ -112,7 +128,10 @@ def interleave(result: InterleavePrediction) -> RenderableType:
         )
         if getattr(result, key) is not None
     ]
-    loads = [
+
+
+def _tier_loads(result: InterleavePrediction) -> list[list[str]]:
+    return [
         [
             f"{side}: {tier.name}",
             format_bandwidth(tier.bandwidth_bytes_per_s),
@@ -123,19 +142,6 @@ def interleave(result: InterleavePrediction) -> RenderableType:
         ]
         for side, tier in (("near", result.near), ("far", result.far))
     ]
-    heads = ["Memory", "Bandwidth", "Of its peak", "Reads", "Latency", "Idle"]
-    found = "No placement in eighths is faster." if result.exact else "A faster one may exist."
-    return block(
-        "Interleaving",
-        found,
-        [Origin.MODELLED],
-        Group(
-            columns(["Site", "Size", "Near"], rows, 1),
-            columns(["Placement", "Time"], times, 1),
-            columns(heads, loads, 1),
-        ),
-        result.limits,
-    )
 
 
 def pipeline(result: PipelinePrediction) -> RenderableType:
