@@ -91,7 +91,7 @@ def test_a_promise_is_not_put_next_to_what_it_is_not_about(
 
 
 def test_a_real_program_is_compared(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    (tmp_path / "numbers").write_text("\n".join(map(str, range(20000, 0, -1))))
+    (tmp_path / "numbers").write_text("\n".join(map(str, range(200000, 0, -1))))
     done = run_nearfar(
         "run", "--compare", "all-near,all-far", "--tier", "near=dram,pages=thp", "--tier",
         "far=dram,pages=4k", "--runs", "2", "--json", "times.json", "--", "sort", "-n", "numbers",
@@ -109,6 +109,7 @@ def test_a_real_program_is_compared(run_nearfar: RunNearfar, tmp_path: Path) -> 
     [
         (("--compare", "all-near", "--tier", "far=shm:"), "does not name two or more"),
         (("--compare", "all-near,all-near", "--tier", "far=shm:"), "does not name two or more"),
+        (("--compare", "a.plan,./a.plan", "--tier", "far=shm:"), "does not name two or more"),
         (("--compare", "all-near,all-far"), "no far memory is named"),
         (("--compare", "all-near,no.plan", "--tier", "far=shm:"), "no such variant: no.plan"),
         (("--compare", "all-near,all-far", "--tier", "far=what"), "what"),
@@ -121,6 +122,13 @@ def test_wrong_variants_are_refused(
 ) -> None:
     done = run_nearfar("run", *flags, "--", "true")
     assert (done.code, why in " ".join(done.stderr.split())) == (2, True), done.stderr
+
+
+def test_runs_that_are_mostly_their_start_are_not_compared(run_nearfar: RunNearfar) -> None:
+    flags = ("--compare", "all-near,all-far", "--tier", "far=shm:", "--runs", "2")
+    done = run_nearfar("run", *flags, "--", "true")
+    assert done.code == 0, done.stderr
+    assert "Too short to compare" in done.stdout
 
 
 def test_times_of_a_failed_program_are_not_compared(run_nearfar: RunNearfar) -> None:

@@ -90,7 +90,7 @@ def compare_variants(
 
 
 def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
-    if len(set(names)) != len(names) or len(names) < 2:
+    if len({_same(name) for name in names}) != len(names) or len(names) < 2:
         raise BadInputError(
             f"--compare {','.join(names)} does not name two or more different variants",
             "give a list such as --compare all-near,all-far,program.plan",
@@ -114,6 +114,11 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
             plan = preload.Placement(Path(name), dict(tiers))
             made.append(Variant(name, plan, promised[name][0]))
     return made
+
+
+def _same(name: str) -> str:
+    """A variant's name; of a plan, its file, which has several paths."""
+    return name if name in (ALL_NEAR, ALL_FAR, KERNEL) else str(Path(name).resolve())
 
 
 def _promised(plan: Path) -> tuple[float | None, float | None]:

@@ -25,22 +25,39 @@ def import_profile(
     """
     figures: dict[str, Figure] = {}
     sources: dict[str, str] = {}
+    left_out: list[str] = []
     for number, path in enumerate(files):
-        text = read_text(path, "give an output of Mess, Intel MLC or STREAM")
+        text = _whole_text(path)
         kind = tool or _tool_of(text, path)
         found: Found = _READERS[kind].read(text, path, nodes)
         key = kind if kind not in sources else f"{kind}_{number}"
         sources[key] = f"{found.tool}, imported from {path.name}"
+        left_out += found.left_out
         for name_of, figure in found.figures.items():
             figures.setdefault(name_of, figure.model_copy(update={"source": key}))
     used = {figure.source for figure in figures.values()}
     return Profile(
         name=name,
         title=f"{name}, as measured by {' and '.join(_READERS[key].TOOL for key in _kinds(used))}",
-        description="Imported from other tools. What they do not measure is absent.",
+        description=" ".join(
+            [
+                "Imported from other tools. What they do not measure is absent.",
+                *(f"Left out: {what}." for what in dict.fromkeys(left_out)),
+            ]
+        ),
         sources={key: source for key, source in sources.items() if key in used},
         figures=figures,
     )
+
+
+def _whole_text(path: Path) -> str:
+    text = read_text(path, "give an output of Mess, Intel MLC or STREAM")
+    if text and not text.endswith("\n"):
+        raise BadInputError(
+            f"{path} may be cut: its last line has no end",
+            "copy the whole output again; if it is whole, append a line break",
+        )
+    return text
 
 
 def _kinds(sources: set[str]) -> list[str]:

@@ -13,10 +13,12 @@ _PENDING = "imported"
 
 @dataclass
 class Found:
-    """Figures of one output. ``tool``: what printed it, with its version if it is known."""
+    """Figures of one output. ``tool``: what printed it, with its version if it is known.
+    ``left_out``: what was printed, but belongs to more than this memory."""
 
     tool: str
     figures: dict[str, Figure] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
 
 def scalar(unit: str, value: float, note: str | None = None) -> Figure:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.imports.found import Found, curve, loaded_figures, scalar
+from nearfar.profiles.imports.numbers import LATENCY, RATE
 from nearfar.profiles.loaded_curves import Loaded
 from nearfar.records.profile import Figure
 
 TOOL = "Intel Memory Latency Checker"
-_BYTES_PER_S = 1e6
 _SECTIONS = {
     "latencies": r"Measuring idle latencies",
     "bandwidths": r"Measuring Memory Bandwidths between nodes",
@@ -28,7 +28,16 @@ _SECTIONS = {
 _MIXES = {"ALL Reads": 1.0, "3:1 Reads-Writes": 0.75, "2:1 Reads-Writes": 2 / 3}
 _MIXES |= {"1:1 Reads-Writes": 0.5}
 _MATRICES = ("latencies", "bandwidths")
+#: Sections whose figures are those of all nodes together.
+_OF_THE_MACHINE = {
+    "peaks": "peak bandwidths by mix, which mlc prints for all nodes together",
+    "loaded": "latencies under load, which mlc prints for all nodes together",
+}
 _WHOLE = "of the whole machine"
+#: What mlc prints for nodes without CPUs or memory.
+_NOT_MEASURED = ("-", "0", "0.0")
+#: A row of latencies under load: the injection delay in five digits, latency and bandwidth.
+_ROW = re.compile(r"^[ \t]*[0-9]{5}[ \t]+(\S+)[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def recognizes(text: str) -> bool:
@@ -40,31 +49,30 @@ def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
     """Read the sections that are there. Raises BadInputError if a node, or all, are absent."""
     version = re.search(r"Memory Latency Checker - v(\S+)", text)
     tool = f"{TOOL} {version[1]}" if version else TOOL
-    parts = _parts(text)
+    parts = _parts(text, path)
     figures: dict[str, Figure] = {}
     alone = not any(_has_several_nodes(parts[name]) for name in _MATRICES if name in parts)
     if "loaded" in parts and alone:
         points = [
-            Loaded(float(rate) * _BYTES_PER_S, float(latency))
-            for latency, rate in re.findall(
-                r"^\s*\d{5}\s+([\d.]+)\s+([\d.]+)\s*$", parts["loaded"], re.MULTILINE
-            )
+            Loaded(RATE.read(rate, f"{path}, under load"), LATENCY.read(latency, f"{path}, loaded"))
+            for latency, rate in _ROW.findall(parts["loaded"])
         ]
         figures |= loaded_figures({1.0: points}, _WHOLE) if points else {}
     if "peaks" in parts and alone:
-        figures |= _peaks(parts["peaks"])
+        figures |= _peaks(parts["peaks"], path)
     if "bandwidths" in parts:
-        rate = _cell(parts["bandwidths"], nodes, path) * _BYTES_PER_S
+        rate = RATE.read(_cell(parts["bandwidths"], nodes, path), f"{path}, {_between(nodes)}")
         figures["read_bandwidth_bytes_per_s"] = scalar("B/s", rate, _between(nodes))
     if "latencies" in parts:
-        latency = _cell(parts["latencies"], nodes, path)
+        latency = LATENCY.read(_cell(parts["latencies"], nodes, path), f"{path}, {_between(nodes)}")
         figures["read_latency_ns"] = scalar("ns", latency, f"idle, {_between(nodes)}")
     if not figures:
         raise BadInputError(
             f"{path} has no figures of Intel MLC for {_between(nodes)}",
             "give the whole output of mlc, or name other nodes with --nodes",
         )
-    return Found(tool, figures)
+    left_out = [] if alone else [name for name in _OF_THE_MACHINE if name in parts]
+    return Found(tool, figures, [_OF_THE_MACHINE[name] for name in left_out])
 
 
 def _has_several_nodes(part: str) -> bool:
@@ -76,8 +84,8 @@ def _between(nodes: tuple[int, int]) -> str:
     return f"node {nodes[0]} to memory of node {nodes[1]}"
 
 
-def _parts(text: str) -> dict[str, str]:
-    """The text of each section, without its heading."""
+def _parts(text: str, path: Path) -> dict[str, str]:
+    """The text of each section. Raises BadInputError for a section that is there twice."""
     heads = sorted(
         (match.start(), name)
         for name, pattern in _SECTIONS.items()
@@ -88,15 +96,18 @@ def _parts(text: str) -> dict[str, str]:
         if firsts.get(start, "others") == "others":
             firsts[start] = name
     starts = sorted(firsts)
+    names = [firsts[start] for start in starts if firsts[start] != "others"]
+    if len(names) > len(set(names)):
+        raise BadInputError(f"{path} has several outputs of mlc", "give the output of one run")
     ends = [*starts[1:], len(text)]
     return {firsts[a]: text[a:b] for a, b in zip(starts, ends, strict=True)}
 
 
-def _peaks(part: str) -> dict[str, Figure]:
+def _peaks(part: str, path: Path) -> dict[str, Figure]:
     found = {
-        share: float(match[1]) * _BYTES_PER_S
+        share: RATE.read(match[1], f"{path}, {mix}")
         for mix, share in _MIXES.items()
-        if (match := re.search(rf"{re.escape(mix)}\s*:\s*([\d.]+)", part))
+        if (match := re.search(rf"{re.escape(mix)}[ \t]*:[ \t]*(\S+)", part))
     }
     if not found:
         return {}
@@ -107,17 +118,30 @@ def _peaks(part: str) -> dict[str, Figure]:
     return figures
 
 
-def _cell(part: str, nodes: tuple[int, int], path: Path) -> float:
-    """An entry of a matrix, whose rows begin with the number of their node."""
-    columns: list[int] = []
+def _cell(part: str, nodes: tuple[int, int], path: Path) -> str:
+    """An entry of a matrix."""
+    rows = _matrix(part)
+    if not rows:
+        raise BadInputError(
+            f"{path}: a matrix of nodes has no rows: it may be cut", "give the whole output of mlc"
+        )
+    source, memory = (str(node) for node in nodes)
+    word = rows.get(source, {}).get(memory, "-")
+    if word in _NOT_MEASURED:
+        raise BadInputError(
+            f"{path} has no figure for {_between(nodes)}", "name nodes that it has with --nodes"
+        )
+    return word
+
+
+def _matrix(part: str) -> dict[str, dict[str, str]]:
+    """Entries by the node of the CPU, with which a row begins, and the node of the memory."""
+    columns: list[str] = []
+    rows: dict[str, dict[str, str]] = {}
     for line in part.splitlines():
         words = line.split()
-        if line.strip().startswith("Numa node") and len(words) > 2:
-            columns = [int(word) for word in words[2:] if word.isdigit()]
-        elif columns and words and words[0] == str(nodes[0]) and nodes[1] in columns:
-            at = columns.index(nodes[1]) + 1
-            if at < len(words) and re.fullmatch(r"\d+(\.\d+)?", words[at]) and float(words[at]):
-                return float(words[at])
-    raise BadInputError(
-        f"{path} has no figure for {_between(nodes)}", "name nodes that it has with --nodes"
-    )
+        if words[:2] == ["Numa", "node"] and len(words) > 2:
+            columns = words[2:]
+        elif columns and words and words[0].isdigit():
+            rows[words[0]] = dict(zip(columns, words[1:], strict=False))
+    return rows

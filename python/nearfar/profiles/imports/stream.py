@@ -10,10 +10,11 @@ from pathlib import Path
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.imports.found import Found, scalar
+from nearfar.profiles.imports.numbers import RATE
 
 TOOL = "STREAM"
-_RATE = re.compile(r"^(Copy|Scale|Add|Triad):\s+([\d.]+)", re.MULTILINE)
-_BYTES_PER_S = 1e6
+_RATE = re.compile(r"^(Copy|Scale|Add|Triad):[ \t]+(\S+)", re.MULTILINE)
+_KERNELS = ("Copy", "Scale", "Add", "Triad")
 
 
 def recognizes(text: str) -> bool:
@@ -22,18 +23,26 @@ def recognizes(text: str) -> bool:
 
 
 def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
-    """Read the rates. Raises BadInputError without one, and if STREAM found wrong results."""
-    rates = {kernel.lower(): float(rate) for kernel, rate in _RATE.findall(text)}
-    if not rates or not all(rates.values()):
-        raise BadInputError(f"{path} has no rates of STREAM", "give what stream printed, whole")
+    """Read the rates. Raises BadInputError if one is absent or no rate, and if STREAM found wrong
+    results."""
+    found = _RATE.findall(text)
+    words = dict(found)
+    if len(found) > len(words):
+        raise BadInputError(f"{path} has several runs of STREAM", "give the output of one run")
+    absent = [kernel for kernel in _KERNELS if kernel not in words]
+    if absent:
+        raise BadInputError(
+            f"{path} has no rate of {' and '.join(absent)}", "give what stream printed, whole"
+        )
     if "Failed Validation" in text:
         raise BadInputError(f"{path}: STREAM computed wrong results", "run STREAM again")
-    threads = re.search(r"Number of Threads counted = (\d+)", text)
+    threads = re.search(r"Number of Threads counted = ([0-9]+)", text)
     note = f"{threads[1]} threads; as STREAM counts bytes" if threads else "as STREAM counts bytes"
+    rates = {kernel: RATE.read(words[kernel], f"{path}, {kernel}") for kernel in _KERNELS}
     return Found(
         TOOL,
         {
-            f"{kernel}_bandwidth_bytes_per_s": scalar("B/s", rate * _BYTES_PER_S, note)
+            f"{kernel.lower()}_bandwidth_bytes_per_s": scalar("B/s", rate, note)
             for kernel, rate in rates.items()
         },
     )

@@ -14,6 +14,8 @@ _RATIOS = {
     "wall_slowdown": "Wall time",
     "predicted_slowdown": "CPU time, predicted",
 }
+#: Starting a process and placing the pages of its libraries takes 1 to 3 ms.
+_SHORT_S = 0.03
 
 
 def variants(result: VariantsResult) -> RenderableType:
@@ -61,5 +63,11 @@ def _ratios(result: VariantsResult) -> RenderableType:
 
 def _finding(result: VariantsResult) -> str:
     first, *others = result.variants
+    shortest_s = min(row.cpu_time_s for row in result.variants)
+    if shortest_s < _SHORT_S:
+        return (
+            f"Too short to compare: of {format_quantity('time_s', shortest_s)} CPU time, the start "
+            "of the process is a large part. Give the program more work."
+        )
     ratios = [f"{row.variant} {row.slowdown:.2f} ×" for row in others if row.slowdown]
     return f"CPU time against {first.variant}: {', '.join(ratios)}"
