@@ -27,11 +27,13 @@
 //                other by group, readers take no lock and never see what is not yet durable.
 //                size() is exact when no writer runs. No writer may run during open, bulk_load,
 //                for_each and verify, and no other thread at all during clear: it frees the
-//                segments and records that a reader may be in.
+//                segments and records that a reader may be in. clear() refuses where it finds
+//                a lock held, but readers hold none.
 // Errors         no_space (pool full, or 2^26 segments): nothing has changed. bad_input: an entry
 //                over 1 MiB. failed_check: the pool is damaged. os_error: msync failed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <memory>
@@ -111,7 +113,12 @@ public:
     return static_cast<std::size_t>(sum);
   }
 
+  /// Fails with bad_input, and changes nothing, where it finds that a thread writes.
   Status clear() {
+    const std::unique_lock creating(planting_, std::try_to_lock);
+    if (!creating || std::ranges::any_of(locks_, &SeqLock::is_held))
+      return Error::make(Errc::bad_input, "the map cannot be cleared while a thread writes to it")
+          .try_next("stop all threads that use the map before clear()");
     if (Status cleared = segments_.clear(); !cleared) return cleared;
     forget();
     return Done{};

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/random.hpp"
+#include "storelog/recorder.hpp"
 #include "structures/test_media.hpp"
 
 using namespace nearfar;
@@ -80,6 +81,27 @@ void drive_against_a_model(std::uint64_t seed) {
   });
   CHECK(seen == model.size());
 }
+
+using Words = Map<Pmem, std::uint64_t, std::uint64_t>;
+
+/// Clears a map in the middle of a write, at its first flush.
+class Clearing final : public storelog::Listener {
+public:
+  explicit Clearing(Words& map) : map_(map) {}
+  bool record(storelog::EventKind kind, const void*, std::size_t, storelog::Site) override {
+    if (kind != storelog::EventKind::flush || is_tried_) return true;
+    is_tried_ = true;
+    const Status cleared = map_.clear();
+    is_refused_ = !cleared && cleared.error().code == Errc::bad_input;
+    return true;
+  }
+  bool is_refused() const { return is_refused_; }
+
+private:
+  Words& map_;
+  bool is_tried_ = false;
+  bool is_refused_ = false;
+};
 
 } // namespace
 
@@ -207,6 +229,23 @@ TEST_CASE("many keys are looked up as each by itself") {
     CHECK(map->insert(key, ~key));
   for (const std::uint64_t count : {0u, 1u, 31u, 32u, 33u, 5000u})
     agrees(count);
+}
+
+TEST_CASE("a map is not cleared while a thread writes to it") {
+  Buffer buffer(16 << 20);
+  auto medium = buffer.medium();
+  auto map = std::move(*Words::open(*medium, buffer.root<MapRoot>()));
+  CHECK(map->insert(1, 10));
+  Clearing clearing(*map);
+  {
+    const storelog::Attached attached(&clearing);
+    CHECK(map->put(1, 20));
+  }
+  CHECK(clearing.is_refused());
+  CHECK(map->size() == 1);
+  CHECK(map->verify());
+  CHECK(map->clear()); // no thread writes now
+  CHECK(map->size() == 0);
 }
 
 TEST_CASE("readers and writers at once see whole entries") {

@@ -27,6 +27,8 @@ public:
     version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
+  bool is_held() const { return (version_.load(std::memory_order_acquire) & 1u) != 0; }
+
   std::uint32_t begin() const {
     const std::uint32_t version = version_.load(std::memory_order_acquire);
     if ((version & 1u) == 0) [[likely]]
