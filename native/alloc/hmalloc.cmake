@@ -19,6 +19,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
   list(APPEND hmalloc_options -O2)
 endif()
 target_compile_options(nearfar_hmalloc_objects PRIVATE ${hmalloc_options})
+target_precompile_headers(nearfar_hmalloc_objects PRIVATE ${NEARFAR_HEADERS})
 
 file(GLOB preload_sources CONFIGURE_DEPENDS alloc/preload/*.cpp)
 add_library(nearfar_preload_objects OBJECT ${preload_sources})
