@@ -114,11 +114,11 @@ BAD_INPUT = [
 
 @pytest.mark.parametrize(("code", "said", "arguments"), BAD_INPUT, ids=lambda x: str(x)[:40])
 def test_bad_input_gets_one_clear_error_and_leaves_nothing(
-    tmp_path: Path, code: int, said: str, arguments: list[str]
+    tmp_path: Path, run_nearfar: RunNearfar, code: int, said: str, arguments: list[str]
 ) -> None:
     (tmp_path / "taken").touch()
-    done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
+    done = run_nearfar(*arguments)
+    assert done.code == code, done.stderr
     assert said in done.stderr
     assert "next:" in done.stderr
     assert "Traceback" not in done.stderr
