@@ -10,8 +10,16 @@ from rich.console import Console
 
 from nearfar.place import labels
 from nearfar.place.sites import Frame, Site
-from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice, SiteAdvice, WithinPoint
-from nearfar.records.shape import claimed
+from nearfar.records.advice import (
+    CAPPED,
+    AdviceResult,
+    BudgetPoint,
+    FarAdvice,
+    SiteAdvice,
+    WithinPoint,
+)
+from nearfar.records.profile import DISTURBED
+from nearfar.records.shape import Origin, Provenance, claimed
 from nearfar.report.advice_words import (
     basis,
     finding,
@@ -210,6 +218,41 @@ def test_what_the_answer_stands_on_is_said_with_its_origin() -> None:
         "last cache: 12 MiB (8–16 MiB, given)",
         "this machine: measured in 4 epochs; provisional, `nearfar study` completes it",
     ]
+
+
+def test_near_memory_that_the_program_did_not_run_on_is_said() -> None:
+    rate = "near_bandwidth_bytes_per_s"
+    capped = claimed(f"{CAPPED}; a paper")
+    converted = result(
+        near="laptop",
+        near_latency_ns=108.0,
+        near_bandwidth_bytes_per_s=35e9,
+        near_page_bytes=4096,
+        near_page_walk_ns=94.0,
+        observed_on="dram",
+        observed_latency_ns=157.0,
+        provenance={rate: capped},
+    )
+    lines = basis(converted)
+    assert lines[1] == "observed on dram of this machine: 157 ns; stalls are converted to laptop"
+    assert lines[2] == f"near laptop: 108 ns, 35 GB/s ({CAPPED}), 4 KiB pages"
+    assert "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages" in lines
+
+
+def test_a_figure_that_was_measured_next_to_other_programs_says_so() -> None:
+    rate = "near_bandwidth_bytes_per_s"
+    measured = Provenance(
+        origin=Origin.MEASURED, statistic="fit", samples=0, note=f"nearfar; {DISTURBED}"
+    )
+    line = basis(
+        result(
+            near_latency_ns=157.0,
+            near_bandwidth_bytes_per_s=40e9,
+            intervals={rate: (4.35e9, 40e9)},
+            provenance={rate: measured},
+        )
+    )[1]
+    assert line == ("near dram: 157 ns, 40 GB/s (4.35–40 GB/s, measured while other programs ran)")
 
 
 def cost(number: int, far_time_s: float, **others: object) -> SiteAdvice:

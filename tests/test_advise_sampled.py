@@ -94,6 +94,10 @@ def test_the_chased_site_makes_the_loss_and_is_kept_near(
     assert found["near_bytes"] < 80 << 20
     low, high = found["intervals"]["slowdown_all_far"]
     assert low < found["slowdown_all_far"] < high
+    assert (found["observed_on"], found["observed_latency_ns"]) == ("dram", 155)  # not ddr4
+    assert found["provenance"]["time_near_s"]["origin"] == "modelled"
+    assert found["provenance"]["time_observed_s"]["origin"] == "measured"
+    assert found["cpu_near_s"] < found["cpu_observed_s"]  # ddr4 is faster than the memory here
     plan = (tmp_path / found["plan"]).read_text()
     assert "# chase.c:6" in plan
     assert "caches=" not in plan  # reads and writes are estimates: none to compare with counts

@@ -19,9 +19,10 @@ from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
 from nearfar.measure.host import LARGEST, HostMeter, Regions
 from nearfar.measure.last_cache import Sweeps
-from nearfar.measure.memory import MemoryMeter, MemoryPlan, Timed
+from nearfar.measure.memory import MemoryMeter, MemoryPlan, Pass, Timed, _is_settled
 from nearfar.measure.session import Samples, Session
-from nearfar.profiles import load_host, stored_host
+from nearfar.place.figures import memory_of
+from nearfar.profiles import load_host, load_profile, stored_host
 from nearfar.profiles.sheets import read_host, to_toml
 from nearfar.records.profile import Host
 from nearfar.records.simulation import Simulation
@@ -420,3 +421,67 @@ def test_a_short_measurement_next_to_other_programs_excludes_no_larger_cache(
     assert (beset.value, beset.low) == (calm.value, calm.low)
     assert calm.high < reported == beset.high
     assert meter._last_cache(short=False)["l3_bytes"].note == calm.note
+
+
+def disturbed_meter() -> MemoryMeter:
+    """Reads of which 4.6 GB/s were seen while the thread ran for a half of the time; 20 GB/s of
+    non-temporal stores."""
+    meter = MemoryMeter(MemoryPlan((SMALL, LARGE), 0, 128 * MIB, 512 * MIB))
+    for best in (1.0, 0.9):
+        epoch: Samples[Timed] = Samples()
+        for timed in meter.plan.grid:
+            value = {"touch": 500.0, "load": 160.0 / best, "read": 4.6e9, "ntwrite": 20e9}
+            rate = value[timed.what] * (best if timed.what in ("read", "ntwrite") else 1.0)
+            epoch.add(timed, rate / timed.chains, [])
+            share = 0.5 if timed.what == "read" else 0.8 if timed.what == "load" else 1.0
+            epoch.companions[timed] = [share]
+        meter.samples.gather(epoch)
+    return meter
+
+
+def test_a_disturbed_memory_has_its_best_values_and_the_range_of_an_idle_machine() -> None:
+    meter = disturbed_meter()
+    read = meter.figures("nearfar", short=True, disturbed=True)[SMALL]
+    rate = read["read_bandwidth_by_threads_bytes_per_s"]
+    assert rate.points == [[1.0, 4.6e9]]
+    assert rate.ranges is not None
+    assert rate.ranges[0][1] == pytest.approx(2 * 20e9)
+    latency = read["read_latency_ns"]
+    assert latency.value == 160
+    assert latency.low == pytest.approx(160 * 0.8 * 0.9)
+    assert rate.is_disturbed()
+    assert latency.is_disturbed()
+    calm = meter.figures("nearfar", short=True)[SMALL]
+    assert not calm["read_bandwidth_by_threads_bytes_per_s"].is_disturbed()
+    assert (calm["read_latency_ns"].low or 0) > 150
+    long = meter.figures("nearfar", short=False, disturbed=True)[SMALL]
+    assert not long["read_latency_ns"].is_disturbed()  # epochs over minutes
+
+
+def test_a_disturbed_bandwidth_caps_no_device() -> None:
+    host = fixed_host(provisional=True)
+    for disturbed, capped, rate in ((True, False, 17.8e9), (False, True, 4.6e9)):
+        memories = disturbed_meter().figures("nearfar", short=True, disturbed=disturbed)
+        near = memory_of(tier_profile(host.model_copy(update={"memories": memories}), SMALL, MIB))
+        far = memory_of(load_profile("cxl-asic"), near)
+        assert 64e9 / far.line == pytest.approx(rate, rel=0.1)
+        assert far.capped is capped
+
+
+def test_passes_are_repeated_until_the_fastest_was_not_preempted() -> None:
+    slow, whole = Pass(4e9, 0.4, []), Pass(30e9, 1.0, [])
+    assert not _is_settled([slow] * 3)
+    assert not _is_settled([slow, slow, whole])
+    assert _is_settled([slow, whole, Pass(29e9, 1.0, [])])
+    assert _is_settled([slow] * 24)
+
+
+def test_the_shown_host_says_that_it_is_disturbed(run_nearfar: RunNearfar, data: Path) -> None:
+    host = fixed_host(provisional=True)
+    measured = host.measured.model_copy(update={"disturbed": True}) if host.measured else None
+    memories = disturbed_meter().figures("nearfar", short=True, disturbed=True)
+    store(host.model_copy(update={"measured": measured, "memories": memories}))
+    done = run_nearfar("show", "this")
+    store()
+    assert "Disturbed: other programs ran meanwhile" in done.stdout
+    assert "A measured, disturbed" in done.stdout

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nearfar.place.figures import Memory
+from nearfar.place.figures import Memory, converted
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
@@ -16,6 +16,8 @@ from nearfar.place.sampled_sizes import PageFaults, pages_of
 from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.sites import Site
 from nearfar.place.uncertainty import touch_ends
+from nearfar.profiles import load_profile
+from nearfar.records.profile import Figure
 
 MIB = 1 << 20
 NEAR = Memory("near", 100, 100, 100, 5, 5, 0, 12)
@@ -199,3 +201,58 @@ def test_mapped_memory_has_first_touches_where_large_pages_are_everywhere(everyw
     made = replace(made, sites=tuple(replace(site, kind="mapping") for site in made.sites))
     added_ns = 51_200 * 500.0 - 100 * 1e5
     assert made.first_touches_ns(0, (1e5, True), (500.0, False)) == (added_ns if everywhere else 0)
+
+
+def placed(near: Memory, found: ProgramSamples) -> tuple[float, float]:
+    """CPU times in s with all near and all far, of samples that were taken on NEAR."""
+    coster = SampledCoster(found, near, CACHES, cpu_s=1.0, here=NEAR)
+    all_near, all_far = coster.costs(FAR, [[], [0, 1]])
+    assert coster.near_time_ns() == all_near.time_ns
+    return all_near.time_ns / 1e9, all_far.time_ns / 1e9
+
+
+def test_a_near_memory_as_fast_as_the_one_here_gives_the_same_answer() -> None:
+    found = data(stalls(0, 4096 * MIB, seconds=0.5), touched=(1000, 0))
+    same = replace(NEAR, name="same")
+    assert placed(same, found) == pytest.approx((1.0, slowdown(found)))
+    here = SampledCoster(found, NEAR, CACHES, cpu_s=1.0)
+    other = SampledCoster(found, same, CACHES, cpu_s=1.0, here=NEAR)
+    assert other.slowdowns(FAR, [[0]])[-1] == pytest.approx(here.slowdowns(FAR, [[0]])[-1])
+
+
+def test_stalls_are_converted_to_a_faster_near_memory() -> None:
+    """Half a second of waits takes 1.5 s in far memory, and 0.4 s in a near memory of 80 ns: the
+    loss is in proportion to the difference of latencies, however fast the memory here is."""
+    found = data(stalls(0, 4096 * MIB, seconds=0.5))
+    fast = replace(NEAR, name="fast", latency=80, low=80, high=80)
+    near_s, far_s = placed(fast, found)
+    here_s, far_here_s = placed(NEAR, found)
+    assert near_s == pytest.approx(0.9, rel=0.01)
+    assert far_s == pytest.approx(far_here_s)
+    assert (far_s - near_s) / (far_here_s - here_s) == pytest.approx(220 / 200, rel=0.01)
+
+
+def test_walks_and_streams_are_converted_too() -> None:
+    walked = replace(NEAR, walk=50.0)
+    found = data(stalls(0, 1024 * MIB, seconds=1.0))
+    coster = SampledCoster(found, walked, CACHES, cpu_s=1.0, here=NEAR)
+    assert coster.near_time_ns() == pytest.approx(1.5e9, rel=0.02)
+    fast = data(stalls(0, 4096 * MIB, seconds=1.0, speed=16.0))
+    narrow = replace(NEAR, line=10, write_line=10)
+    near_s, far_s = placed(narrow, fast)
+    assert (near_s, far_s) == pytest.approx((2.0, 4.0), rel=0.02)
+
+
+def test_a_thread_has_no_more_lines_in_flight_on_another_near_memory() -> None:
+    """The bandwidth of all threads of a profile is not that of one thread."""
+    figures = {"read_latency_ns": 50.0, "read_bandwidth_bytes_per_s": 400e9}
+    units = {"read_latency_ns": "ns", "read_bandwidth_bytes_per_s": "B/s"}
+    device = load_profile("ddr4")
+    made = {
+        key: Figure(unit=units[key], value=value, source="tests", confidence="C")
+        for key, value in figures.items()
+    }
+    here = replace(NEAR, walk=7.0, touch=500.0)
+    found = converted(device.model_copy(update={"figures": made}), here)
+    assert (found.latency, found.line) == (50, 2.5)  # half of the latency here, 5 ns a line
+    assert (found.walk, found.touch) == (7, 500)

@@ -32,7 +32,7 @@ from nearfar.measure.session import Samples, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import Watch
 from nearfar.profiles.this_host import this_host
-from nearfar.records.profile import Figure, Host, Measured
+from nearfar.records.profile import DISTURBED, Figure, Host, Measured
 from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
@@ -178,7 +178,7 @@ class HostMeter:
         }
         memories: dict[str, dict[str, Figure]] = {}
         for memory in self._memories:
-            memories |= memory.figures(SOURCE, short=short)
+            memories |= memory.figures(SOURCE, short=short, disturbed=self.disturbed)
         seed = f"seed {self.session.seed}"
         return self._host.model_copy(
             update={
@@ -217,7 +217,7 @@ class HostMeter:
         note = f"of {reported:.0f} B that the system reports; as an LRU cache, fitted to chases"
         if short and self.disturbed:
             high = max(high, reported)
-            note += "; other programs ran, which keep some of it"
+            note += f"; {DISTURBED}, which keep some of it"
         return {"l3_bytes": _measured("B", value, low, high, note=note)}
 
     def _sweeps(self, chains: int) -> last_cache.Sweeps:

@@ -1,11 +1,11 @@
 """Costs of placements, by the core model of `trace`, over a sample of a trace.
 
-Instruction time is calibrated so that the modeled run with all data near takes the measured user
-CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown dependences are assumed to wait for
-the previous load, in the fraction that matches the measured time. Of an instruction's time only
-DISPATCH_NS hides latency (``figures``), so that time which the model does not explain changes no
-cost of a miss. Kernel time, except first
-touches, is the same for all placements. Slowdowns are ratios of CPU times, over all threads.
+Instruction time is calibrated so that the modeled run with all data where it was observed (normally
+near memory) takes the measured user CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown
+dependences are assumed to wait for the previous load, in the fraction that matches the measured
+time. Of an instruction's time only DISPATCH_NS hides latency (``figures``), so that time which the
+model does not explain changes no cost of a miss. Kernel time, except first touches, is the same for
+all placements. Slowdowns are ratios of CPU times, over all threads.
 
 A far page adds the difference of first-touch times, once per touched page:
 
@@ -102,14 +102,21 @@ def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> 
 
 
 class Coster:
-    """A trace, two memories and a core. A placement is the set of sites that lie far."""
+    """A trace, two memories and a core. A placement is the set of sites that lie far.
 
-    def __init__(self, traced: ProgramTrace, near: Memory, core: Core) -> None:
+    ``here``: the memory that the measured run was on, None for near memory.
+    """
+
+    def __init__(
+        self, traced: ProgramTrace, near: Memory, core: Core, here: Memory | None = None
+    ) -> None:
         self.traced = traced
         self.near, self.core = near, core
+        self.here = here or near
         self.work = Work(_TYPICAL_NS)
         self.other_works: list[Work] = []  # that also explain the measured time
-        self.near_works: list[tuple[float, Work]] = []  # at the ends of near memory's latency
+        #: At the ends of near memory's latency, if the measured run was there.
+        self.near_works: list[tuple[float, Work]] = []
         self.system_s = 0.0
         self.scale = 1.0  # of the model's times, if misses alone take longer than the program
         self._timed: dict[tuple[Work, float], float] = {}
@@ -126,18 +133,27 @@ class Coster:
         take longer.
         """
         self.system_s = max(cpu_s - user_s, 0.0)
-        near = self.near
-        self.work, misfit = self._fit(user_s, PLAUSIBLE_NS, near.latency)
+        here = self.here
+        self.work, misfit = self._fit(user_s, PLAUSIBLE_NS, here.latency)
         self.scale = 1 / max(misfit, 1.0)
-        self.near_works = [
+        at_ends = [
             (ns, self._fit(user_s, PLAUSIBLE_NS, ns)[0])
-            for ns in (near.low, near.high)
-            if ns != near.latency
+            for ns in (here.low, here.high)
+            if ns != here.latency
         ]
         if self.work.chained:
             bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
-            self.other_works = [self._fit(user_s, bound, near.latency)[0] for bound in bounds]
+            self.other_works = [self._fit(user_s, bound, here.latency)[0] for bound in bounds]
+        if here is self.near:
+            self.near_works = at_ends
+        else:
+            self.other_works += [work for _, work in at_ends]
         return misfit
+
+    def near_time_ns(self) -> float:
+        """CPU time of the whole run with all data near."""
+        cost = self.costs(self.near, [[]])[0]
+        return cost.time_ns / (self.share_of(cost.instructions) or 1.0)
 
     def assume(self) -> None:
         """Assume the work of a partial trace, whose CPU time is unknown: instructions take a
@@ -160,10 +176,10 @@ class Coster:
         return Work(_between(slow, times, wanted), 1.0), 1.0
 
     def _times(self, works: Sequence[Work], near_ns: float) -> list[float]:
-        """Times of the whole run with all data near, in ns; earlier results are reused."""
-        near = self.near.at(near_ns)
+        """Times of the whole run where it was measured, in ns; earlier results are reused."""
+        here = self.here.at(near_ns)
         new = [work for work in works if (work, near_ns) not in self._timed]
-        costs = self._run([(near, near, self.core.at(work), []) for work in new])
+        costs = self._run([(here, here, self.core.at(work), []) for work in new])
         for work, cost in zip(new, costs, strict=True):
             time_ns = cost.time_ns / (self.share_of(cost.instructions) or 1.0)
             self._timed[work, near_ns] = time_ns
@@ -219,12 +235,21 @@ class Coster:
             (far.touch * factors[1], far.large_pages),
         )
 
+    def _near_touches_ns(self) -> float:
+        """First touches of all pages on near memory less those where they were measured."""
+        here, near = self.here, self.near
+        ends = (here.touch, here.large_pages), (near.touch, near.large_pages)
+        if ends[0] == ends[1]:
+            return 0.0
+        return sum(self.traced.first_touches_ns(n, *ends) for n in range(len(self.traced.sites)))
+
     def _whole(
         self, cost: Cost, flags: Sequence[int], far: Memory, factors: tuple[float, float]
     ) -> Cost:
-        """Add the kernel's time, and the additional first-touch time of far pages."""
+        """Add the kernel's time, and the additional first-touch time of pages that are not where
+        they were measured."""
         share = self.share_of(cost.instructions)
-        sites, added = list(cost.sites), 0.0
+        sites, added = list(cost.sites), self._near_touches_ns() * share
         for number, is_far in enumerate(flags):
             if is_far:
                 touching = self.first_touches_ns(number, far, factors) * share

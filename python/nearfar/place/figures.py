@@ -5,13 +5,14 @@ threads; otherwise it follows from the device's bandwidth, or from its latency o
 flight. Devices with timings only (``dram-snu``) cost an access on a closed page.
 
 A core with a longer latency than near memory's streams no faster than from near memory, whatever
-all threads of another core reach; and a tier measured here whose latency differs from near's by
+all threads of another core reach (or than it may stream from near memory, if that was measured
+while other programs ran); and a tier measured here whose latency differs from near's by
 less than samples do has near's latency.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
@@ -56,6 +57,7 @@ class Memory:
     touch_low: float = 0.0
     touch_high: float = 0.0
     walk_ends: tuple[float, float] | None = None  # the range of a page walk, if it has one
+    capped: bool = False  # its bandwidth is what a thread draws from the memory here
 
     @property
     def walks(self) -> tuple[float, float]:
@@ -131,10 +133,28 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
+    capped = False
     if like and latency >= like.latency:
+        capped = like.line > read_line and not _measured_here(profile)
         read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
     return Memory(
-        profile.name, latency, low, high, read_line, write_line, walk, shift, *touch, walks
+        profile.name, latency, low, high, read_line, write_line, walk, shift, *touch, walks, capped
+    )
+
+
+def converted(near: Profile, here: Memory) -> Memory:
+    """Near memory of a program that was observed on another memory, ``here``.
+
+    A thread has as many lines in flight on both, so that its bandwidth is at most in proportion to
+    their latencies, whatever all threads reach.
+    """
+    memory = memory_of(near, here)
+    part = min(memory.latency / here.latency, 1.0)
+    return replace(
+        memory,
+        line=max(memory.line, part * here.line),
+        write_line=max(memory.write_line, part * here.write_line),
+        capped=memory.capped or memory.line < part * here.line,
     )
 
 
@@ -177,7 +197,7 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
 
 def _line(profile: Profile, kernel: str, all_threads: str, latency: float) -> float:
     """Time of a streamed line, in ns."""
-    alone = profile.bandwidth_alone(kernel)
+    alone = profile.most_alone(kernel)
     if alone is not None:
         return LINE_BYTES / alone * 1e9
     if all_threads in profile.figures:

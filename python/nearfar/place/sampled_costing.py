@@ -12,6 +12,10 @@ the part of a miss that other instructions hide: none for an access whose addres
 otherwise at most the time to fill the window, and at most as much as the instructions around took.
 In far memory each wait takes c_far instead. Time outside of accesses is the same.
 
+If near memory is not the memory that the samples were taken on (``here``), c is its cost in that
+memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with all
+data near, which then differs from the measured one.
+
 A stream does not wait for latency but for bandwidth: its lines follow from the course of its
 addresses (``model.streams``), and the loop takes at least as long as its lines take on their
 memories.
@@ -73,10 +77,11 @@ class CacheSizes:
 
 @dataclass(frozen=True)
 class _Assumed:
-    """One variant of the inputs."""
+    """One variant of the inputs; ``here_ns``: of the memory that the samples were taken on."""
 
     near_ns: float
     far_ns: float
+    here_ns: float
     llc: int
     spread: float = 1.0
     fill_ns: float = FILL_NS
@@ -92,24 +97,42 @@ class _Accesses:
     stalls: Stalls
     waits: Floats
     from_memory: Floats
+    walks_here: Floats
     walks_near: Floats
     walks_far: Floats
     lines: float  # of a stream
 
 
 class SampledCoster:
-    """Samples, near memory and caches. A placement is the set of sites that lie far."""
+    """Samples, near memory and caches. A placement is the set of sites that lie far.
+
+    ``here``: the memory that the samples were taken on, None for near memory; ``cpu_s``: CPU time
+    on it.
+    """
 
     def __init__(
-        self, data: ProgramSamples, near: Memory, caches: CacheSizes, cpu_s: float
+        self,
+        data: ProgramSamples,
+        near: Memory,
+        caches: CacheSizes,
+        cpu_s: float,
+        here: Memory | None = None,
     ) -> None:
         self.data, self.near, self.caches, self.cpu_s = data, near, caches, cpu_s
+        self.here = here or near
         self._known: dict[tuple[_Assumed, bool], list[_Accesses]] = {}
 
     def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
         """The cost of each placement."""
-        assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
+        assumed = self._central(far)
         return [self._cost(far, assumed, frozenset(each)) for each in placements]
+
+    def near_time_ns(self) -> float:
+        """CPU time with all data near: the measured one, if the samples were taken there."""
+        return self.costs(self.near, [[]])[0].time_ns
+
+    def _central(self, far: Memory) -> _Assumed:
+        return _Assumed(self.near.latency, far.latency, self.here.latency, self.caches.llc)
 
     def counted(self) -> ProgramSamples:
         """The data with estimated reads and writes of each site: waits in a row, not lines, where
@@ -128,10 +151,12 @@ class SampledCoster:
         for assumed in self._variants(far):
             near = self._cost(far, assumed, frozenset())
             made.append([self._cost(far, assumed, each).time_ns / near.time_ns for each in sets])
+        near_ns = self.near_time_ns()
         errors = [
-            math.hypot(self._sampling_error(far, each), self._model_error(each)) for each in sets
+            math.hypot(self._sampling_error(far, each), self._model_error(each)) / near_ns
+            for each in sets
         ]
-        central = [cost.time_ns / (self.cpu_s * 1e9) for cost in self.costs(far, sets)]
+        central = [cost.time_ns / near_ns for cost in self.costs(far, sets)]
         ends = list(zip(central, errors, strict=True))
         least = 1.0 if far.latency > self.near.latency else 0.0  # slower memory saves no time
         made.append([max(c - e, min(c, least)) for c, e in ends])
@@ -139,14 +164,17 @@ class SampledCoster:
         return made
 
     def _variants(self, far: Memory) -> list[_Assumed]:
-        near, llc = self.near, self.caches.llc
-        base = _Assumed(near.latency, far.latency, llc)
+        near, here, base = self.near, self.here, self._central(far)
         together = far.latency == near.latency
         ends = {(near.low, far.low if together else far.high), (near.high, far.high)}
         if not together:
             ends = {(near.low, far.high), (near.high, far.low)}
         return [
-            *(replace(base, near_ns=low, far_ns=high) for low, high in ends),
+            *(
+                replace(base, near_ns=low, far_ns=high, here_ns=low if here is near else end)
+                for low, high in ends
+                for end in ((low,) if here is near else (here.latency, here.low, here.high))
+            ),
             *(replace(base, llc=size) for size in self.caches.llc_ends),
             *(replace(base, spread=factor) for factor in _SPREADS),
             replace(base, fill_ns=0.0),
@@ -156,27 +184,28 @@ class SampledCoster:
         ]
 
     def _sampling_error(self, far: Memory, placement: frozenset[int]) -> float:
-        """Half of the 95 % interval of a slowdown, from the counts of samples (Poisson)."""
-        assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
+        """Half of the 95 % interval of a time in ns, from the counts of samples (Poisson)."""
+        assumed = self._central(far)
         variance = 0.0
         for each in self._accesses(far, assumed):
             if each.stalls.site in placement and each.stalls.streamed_bytes is None:
-                added = self._added_ns(each, far, assumed)
+                added = self._far_ns(each, far, assumed) - self._near_ns(each, assumed)
                 variance += added**2 / each.stalls.samples
-        return _TWO_SIDED_95 * math.sqrt(variance) / (self.cpu_s * 1e9)
+        return _TWO_SIDED_95 * math.sqrt(variance)
 
     def _model_error(self, placement: frozenset[int]) -> float:
-        """Half of the 95 % interval of a slowdown, from the error of the model itself."""
+        """Half of the 95 % interval of a time in ns, from the error of the model itself."""
         stalled_ns = sum(each.stall_ns for each in self.data.stalls if each.site in placement)
-        return MODEL_ERROR * stalled_ns / (self.cpu_s * 1e9)
+        return MODEL_ERROR * stalled_ns
 
     def _cost(self, far: Memory, assumed: _Assumed, placement: frozenset[int]) -> Cost:
         accesses = self._accesses(far, assumed)
         sites = [_Sum() for _ in self.data.sites]
         for each in accesses:
             added = 0.0
-            if each.stalls.site in placement and each.stalls.streamed_bytes is None:
-                added = self._added_ns(each, far, assumed)
+            if each.stalls.streamed_bytes is None:
+                is_far = each.stalls.site in placement
+                added = self._far_ns(each, far, assumed) if is_far else self._near_ns(each, assumed)
             sites[each.stalls.site].take(each, added)
         for site, added in self._streams_ns(accesses, far, placement):
             sites[site].stall_ns += added
@@ -184,7 +213,7 @@ class SampledCoster:
         made = []
         for number, one in enumerate(sites):
             touch = self._first_touches_ns(number, far, assumed) if number in placement else 0.0
-            time_ns += one.stall_ns - one.near_ns + touch
+            time_ns += one.stall_ns - one.here_ns + touch + self._near_touches_ns(number)
             made.append(one.cost(touch))
         return Cost(time_ns, sum(one.stall_ns for one in sites), 0, tuple(made))
 
@@ -194,37 +223,63 @@ class SampledCoster:
             number, (near_ns, self.near.large_pages), (far_ns, far.large_pages)
         )
 
-    def _added_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
-        """What waits of the far site add."""
-        near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
-        latency = each.from_memory * (assumed.far_ns - assumed.near_ns)
-        walks = each.walks_far * far_walk - each.walks_near * near_walk
+    def _near_touches_ns(self, number: int) -> float:
+        """First touches of a site's pages on near memory less those where it was observed."""
+        here, near = self.here, self.near
+        return self.data.first_touches_ns(
+            number, (here.touch, here.large_pages), (near.touch, near.large_pages)
+        )
+
+    def _far_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
+        """What waits add in far memory to their time where they were observed."""
+        here_walk, far_walk = self._walks(far, assumed)[::2]
+        latency = each.from_memory * (assumed.far_ns - assumed.here_ns)
+        walks = each.walks_far * far_walk - each.walks_here * here_walk
         return float((each.waits * (latency + walks)).sum())
+
+    def _near_ns(self, each: _Accesses, assumed: _Assumed) -> float:
+        """What waits add in near memory to their time where they were observed."""
+        here_walk, near_walk, _ = self._walks(self.near, assumed)
+        latency = each.from_memory * (assumed.near_ns - assumed.here_ns)
+        walks = each.walks_near * near_walk - each.walks_here * here_walk
+        return float((each.waits * (latency + walks)).sum())
+
+    def _walks(self, far: Memory, assumed: _Assumed) -> tuple[float, float, float]:
+        """Page walks where the samples were taken, near and far. Those on pages of the same size
+        as near memory's are one measurement with it."""
+        near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
+        same = (self.here.walk, self.here.page_shift) == (self.near.walk, self.near.page_shift)
+        return near_walk if same else self.here.walk, near_walk, far_walk
 
     def _streams_ns(
         self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
     ) -> list[tuple[int, float]]:
-        """Time that loops of streams take beyond their measured time, by site."""
+        """Time that loops of streams take beyond their measured time, by site. A near memory with
+        more bandwidth than the one here does not make them faster: what else bounds them is not
+        known."""
         found = []
         for loop, loop_ns in self.data.loops_ns.items():
             streams = [each for each in accesses if each.stalls.loop == loop and each.lines]
-            near_ns = sum(_stream_ns(each, self.near) for each in streams)
-            fitted = min(loop_ns / near_ns, 1.0) if near_ns else 1.0  # cannot be faster than near
+            here_ns = sum(_stream_ns(each, self.here) for each in streams)
+            fitted = min(loop_ns / here_ns, 1.0) if here_ns else 1.0  # cannot be faster than here
             by_site = [
-                (each.stalls.site, fitted * _stream_ns(each, far))
+                (each, fitted * _stream_ns(each, memory))
                 for each in streams
-                if each.stalls.site in placement
+                for memory in [far if each.stalls.site in placement else self.near]
             ]
-            far_ns = sum(ns for _, ns in by_site)
-            total = far_ns + fitted * sum(
-                _stream_ns(each, self.near) for each in streams if each.stalls.site not in placement
-            )
-            if total > loop_ns and far_ns:
-                found += [(site, (total - loop_ns) * ns / far_ns) for site, ns in by_site]
+            total = sum(ns for _, ns in by_site)
+            longer = [
+                (each.stalls.site, ns)
+                for each, ns in by_site
+                if each.stalls.site in placement or self.here is not self.near
+            ]
+            share = sum(ns for _, ns in longer)
+            if total > loop_ns and share:
+                found += [(site, (total - loop_ns) * ns / share) for site, ns in longer]
         return found
 
     def _accesses(self, far: Memory, assumed: _Assumed) -> list[_Accesses]:
-        """All accesses, as costed in near memory."""
+        """All accesses, as costed where they were observed."""
         key = (replace(assumed, far_ns=0.0, touches=None), far.large_pages)
         if key not in self._known:
             self._known[key] = self._costed(far, assumed)
@@ -234,23 +289,24 @@ class SampledCoster:
         stalls = self.data.stalls
         spans = [each.spans * assumed.spread for each in stalls]
         waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
-        near_walk = assumed.walks[0] if assumed.walks else self.near.walk
+        here_walk = self._walks(far, assumed)[0]
         for _ in range(_ROUNDS):
             rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
             l2, l3 = (_misses(stalls, spans, rates, size) for size in (self.caches.l2, assumed.llc))
-            near_tlb = _tlb_misses(spans, rates, self.near)
+            here_tlb = _tlb_misses(spans, rates, self.here)
             fresh = []
             for i, each in enumerate(stalls):
                 hit = (1 - l2[i]) * self.caches.l2_ns + l2[i] * (1 - l3[i]) * self.caches.l3_ns
-                cost = hit + l2[i] * l3[i] * assumed.near_ns + near_tlb[i] * near_walk
+                cost = hit + l2[i] * l3[i] * assumed.here_ns + here_tlb[i] * here_walk
                 fresh.append(each.stall_ns / each.samples / _exposed(cost, each, assumed.fill_ns))
             waits = fresh
-        far_tlb = _tlb_misses(spans, rates, far)
+        near_tlb, far_tlb = (_tlb_misses(spans, rates, memory) for memory in (self.near, far))
         return [
             _Accesses(
                 each,
                 waits[i],
                 l2[i] * l3[i],
+                here_tlb[i],
                 near_tlb[i],
                 far_tlb[i],
                 _lines(each, l2[i] * l3[i]),
@@ -311,10 +367,10 @@ class _Sum:
 
     def __init__(self) -> None:
         self.reads = self.lines = self.writes = self.dependent = self.walks = 0.0
-        self.near_ns = self.stall_ns = 0.0
+        self.here_ns = self.stall_ns = 0.0
 
     def take(self, each: _Accesses, added_ns: float) -> None:
-        """Add accesses."""
+        """Add accesses; ``added_ns``: by how much their waits take longer than observed."""
         reads = float((each.waits * each.from_memory).sum())
         is_stream = each.stalls.streamed_bytes is not None
         self.reads += 0.0 if is_stream else reads
@@ -323,7 +379,7 @@ class _Sum:
             self.writes += each.lines if is_stream else reads
         self.dependent += reads if each.stalls.follows_pointer else 0.0
         self.walks += float((each.waits * each.walks_near).sum())
-        self.near_ns += each.stalls.stall_ns
+        self.here_ns += each.stalls.stall_ns
         self.stall_ns += each.stalls.stall_ns + added_ns
 
     def cost(self, touch_ns: float) -> SiteCost:

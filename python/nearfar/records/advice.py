@@ -10,6 +10,8 @@ from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 #: The note of a peak bandwidth that the load which measured it could not use up begins so.
 LOWER_BOUND = "a lower bound"
+#: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
+CAPPED = "capped by what this machine's threads can draw"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
 
 
@@ -117,6 +119,9 @@ class FarAdvice(Shaped):
     )
     far_peak_bytes_per_s: Amount | None = Field(None, description=_PEAK)
     far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
+    far_page_walk_ns: Amount | None = Field(
+        None, description="added to the latency by a page walk; absent if its pages need none"
+    )
     all_far_load: LoadedTier | None = Field(
         None,
         description="far memory with all data far; absent if traffic is too low to add to "
@@ -184,6 +189,9 @@ class AdviceResult(FarAdvice, Answer):
     )
     near_peak_bytes_per_s: Amount | None = Field(None, description=_PEAK)
     near_page_bytes: Count | None = Field(None, description="of its pages")
+    near_page_walk_ns: Amount | None = Field(
+        None, description="added to the latency by a page walk; absent if its pages need none"
+    )
     last_cache_bytes: Count | None = Field(
         None, description="of the cache before memory, modeled; 0: none"
     )
@@ -210,8 +218,16 @@ class AdviceResult(FarAdvice, Answer):
         description="wall time of the program with its data near, not under an emulator"
     )
     cpu_near_s: Amount | None = Field(
-        None, description="CPU time of what was observed: slowdowns are of it"
+        None, description="CPU time with its data near: slowdowns are of it"
     )
+    observed_on: str = Field(
+        "",
+        description="memory that the program ran on while it was observed; empty: near memory. "
+        "Otherwise the near times are predicted from the observed ones",
+    )
+    observed_latency_ns: Amount | None = Field(None, description="read latency of that memory")
+    time_observed_s: Amount | None = Field(None, description="wall time on that memory")
+    cpu_observed_s: Amount | None = Field(None, description="CPU time on that memory")
     unseen_share: Share = Field(
         0.0, description="of the CPU time: in programs that it started and that cannot be traced"
     )

@@ -47,6 +47,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         batched_latency_ns
         p50_latency_ns p90_latency_ns p99_latency_ns p999_latency_ns p9999_latency_ns
         idle_latency_ns read_latency_ns predicted_latency_ns near_latency_ns far_latency_ns
+        near_page_walk_ns far_page_walk_ns observed_latency_ns
         fault_time_ns pair_time_ns
         fence_ns flush_fence_ns per_fence_ns per_line_ns stall_ns worst_cpu_ns""",
     ),
@@ -62,7 +63,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         default_time_s placed_time_s cpu_time_s wall_time_s load_time_s
         memory_time_s read_time_s write_time_s stall_s exact_time_s
         mean_s min_s max_s user_s system_s
-        first_touch_s cpu_near_s time_near_s time_all_far_s time_movable_far_s time_plan_s""",
+        first_touch_s cpu_near_s time_near_s
+        cpu_observed_s time_observed_s time_all_far_s time_movable_far_s time_plan_s""",
     ),
     ("s", "higher", "lifetime_s levelled_lifetime_s"),
     (

@@ -86,6 +86,10 @@ _COUNTS = (
 )
 _PRICE = "price_per_gib"
 
+#: Begins the note of a figure that was measured briefly while other programs ran. Its value is the
+#: best that was seen; its range extends to what an undisturbed machine may reach.
+DISTURBED = "other programs ran"
+
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
@@ -205,6 +209,10 @@ class Figure(BaseModel):
         pairs = zip(points, self.ranges, strict=True)
         if any(not low <= point[-1] <= high for point, (low, high) in pairs):
             raise ValueError("a point is outside its range")
+
+    def is_disturbed(self) -> bool:
+        """Whether other programs ran while it was measured, so that it may be better."""
+        return DISTURBED in (self.note or "")
 
     def is_positive(self) -> bool:
         """Whether the value and its range, or those of all points, are above 0."""
@@ -333,6 +341,16 @@ class Profile(Datasheet):
         if key not in self.figures or self.figures[key].x != ["threads"]:
             return None
         return dict(self.curve(key)).get(1.0)
+
+    def most_alone(self, kernel: str) -> float | None:
+        """Return the bandwidth of one thread in B/s; if other programs ran while it was measured,
+        the most that it may be without them."""
+        alone = self.bandwidth_alone(kernel)
+        figure = self.figures.get(f"{kernel}_bandwidth_by_threads_bytes_per_s")
+        if alone is None or figure is None or not figure.is_disturbed() or not figure.ranges:
+            return alone
+        places = [point[0] for point in figure.points or []]
+        return figure.ranges[places.index(1.0)][1]
 
 
 class Measured(BaseModel):

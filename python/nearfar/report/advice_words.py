@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from nearfar.process.functions import is_library, plain_name
-from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice
+from nearfar.records.advice import CAPPED, AdviceResult, FarAdvice, SiteAdvice
+from nearfar.records.profile import DISTURBED
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
     count,
@@ -129,9 +130,10 @@ def basis(result: AdviceResult) -> list[str]:
     """The figures that the answer stands on, with their sources; empty if a record lacks them."""
     if result.near_latency_ns is None:
         return []
-    lines = [_method(result)]
+    lines = [_method(result), *_observed(result)]
     lines += [f"near {result.near}: {_memory(result, 'near')}"]
     lines += [f"far {far.far}: {_memory(far, 'far')}{_own_load(far)}" for far in result.fars]
+    lines += _page_walk(result)
     cache = format_size(result.last_cache_bytes) if result.last_cache_bytes else "none"
     lines.append(f"last cache: {cache}{_known(result, 'last_cache_bytes')}")
     if result.host_epochs:
@@ -143,6 +145,18 @@ def basis(result: AdviceResult) -> list[str]:
     if result.standard_input:
         lines.append(f"standard input: {result.standard_input}")
     return lines
+
+
+def _observed(result: AdviceResult) -> list[str]:
+    """The memory that the samples are from, if it is not near memory."""
+    if not result.observed_on:
+        return []
+    latency = format_quantity("latency_ns", result.observed_latency_ns or 0.0)
+    known = _known(result, "observed_latency_ns")
+    return [
+        f"observed on {result.observed_on} of this machine: {latency}{known}; stalls are converted "
+        f"to {result.near}"
+    ]
 
 
 def _method(result: AdviceResult) -> str:
@@ -162,8 +176,30 @@ def _memory(shaped: FarAdvice, side: str) -> str:
         value = getattr(shaped, f"{side}_{key}")
         if value is not None:
             text = format_quantity(key, value) + (" pages" if key == "page_bytes" else "")
-            parts.append(text + (_known(shaped, f"{side}_{key}") if key == "latency_ns" else ""))
+            parts.append(text + _remark(shaped, f"{side}_{key}"))
     return ", ".join(parts)
+
+
+def _page_walk(result: AdviceResult) -> list[str]:
+    """What small pages add to a latency, which is that on huge pages."""
+    if result.near_page_walk_ns is None:
+        return []
+    key = "near_page_walk_ns"
+    walk = format_quantity("latency_ns", result.near_page_walk_ns)
+    pages = format_size(result.near_page_bytes or 0)
+    return [
+        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages"
+    ]
+
+
+def _remark(shaped: FarAdvice, key: str) -> str:
+    """What to know of a figure of a memory, in brackets."""
+    note = shaped.provenance[key].note if key in shaped.provenance else ""
+    if key.endswith("latency_ns"):
+        return _known(shaped, key)
+    if key.endswith("bandwidth_bytes_per_s") and note.startswith(CAPPED):
+        return f" ({CAPPED})"
+    return _known(shaped, key) if DISTURBED in note and key in shaped.intervals else ""
 
 
 def _own_load(far: FarAdvice) -> str:
@@ -182,7 +218,9 @@ def _known(shaped: Shaped, key: str) -> str:
     origin = origin_of(shaped, key)
     note = shaped.provenance[key].note if origin and key in shaped.provenance else ""
     given = ["given" if note.startswith("given") else origin.value] if origin else []
-    parts = [*filter(None, [interval_of(shaped, key)]), *given]
+    beset = ["while other programs ran"] if DISTURBED in note else []
+    parts = [*filter(None, [interval_of(shaped, key)]), " ".join(given + beset)]
+    parts = [part for part in parts if part]
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.profiles.loaded_curves import curves_of
 from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.records.advice import LOWER_BOUND
+from nearfar.records.advice import CAPPED, LOWER_BOUND
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
@@ -53,6 +53,18 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory) -> None
     }
     for key, (figure, otherwise) in keys.items():
         result.provenance[key] = _provenance(profile, figure, otherwise)
+    if memory.capped:
+        note = f"{CAPPED}; {result.provenance[rate].note}"
+        result.provenance[rate] = result.provenance[rate].model_copy(update={"note": note})
+    measured = profile.figures.get(keys[rate][0])
+    if measured is not None and measured.is_disturbed() and measured.ranges and not memory.capped:
+        result.intervals[rate] = measured.ranges[0]
+    if memory.walk:
+        setattr(result, f"{side}_page_walk_ns", memory.walk)
+        if memory.walks[0] < memory.walks[1]:
+            result.intervals[f"{side}_page_walk_ns"] = memory.walks
+        walks = _provenance(profile, "page_walk_ns", "those of near memory")
+        result.provenance[f"{side}_page_walk_ns"] = walks
 
 
 def add_peaks(result: AdviceResult, near: Profile, fars: Sequence[Profile]) -> None:

@@ -97,7 +97,7 @@ class Curves:
             return Loaded(None, error.what)
 
     def _of_tier(self, side: Side) -> LoadedMemory:
-        rate = side.profile.bandwidth_alone("read") or 0.0
+        rate = side.profile.most_alone("read") or 0.0
         if self._rate >= MUCH_TRAFFIC * rate:
             self.measure(side)
         profile = self.profile(side)

@@ -22,7 +22,7 @@ from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_
 from nearfar.workflows.advice_fractions import add_fractions
 from nearfar.workflows.advice_loads import Curves, Side
 from nearfar.workflows.memories import check_tier, is_profile, memory
-from nearfar.workflows.observation import AdviceRequest, Observation, tiers_of
+from nearfar.workflows.observation import AdviceRequest, NearMemory, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,13 +63,15 @@ def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
     """Advice. The plan is written next to the record."""
     if wanted.program:
         check_program(wanted.program[0])
-    for name in tiers_of(wanted):
-        check_tier(name)
+    for name in (wanted.near, *wanted.far):
+        if not is_profile(name):
+            check_tier(name)
 
     _check_background(wanted)
 
-    def near_of(host: Host, resident_bytes: int) -> Profile:
-        return _loaded(wanted, "near", memory(wanted.near, host, resident_bytes)).profile
+    def near_of(host: Host, resident_bytes: int) -> NearMemory:
+        near = _loaded(wanted, "near", memory(wanted.near, host, resident_bytes)).profile
+        return NearMemory.of(wanted, near, host, resident_bytes)
 
     observe = emulated_run.observe if wanted.emulate else sampled_run.observe
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.noise import Watch
 from nearfar.place.costing import Coster
-from nearfar.place.figures import Memory, core_of, memory_of
+from nearfar.place.figures import Memory, core_of
 from nearfar.place.native_run import NativeRun, run_natively
 from nearfar.place.traced import MAX_RECORDS, read_trace
 from nearfar.place.uncertainty import LossFactors, slowdowns
@@ -26,6 +26,7 @@ from nearfar.workflows.host_here import DEFAULT, host_for
 from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import (
     AdviceRequest,
+    NearMemory,
     Observation,
     heap_near,
     refuse_failure,
@@ -34,7 +35,7 @@ from nearfar.workflows.observation import (
 from nearfar.workflows.program_runs import KernelTime, ProgramRuns
 
 if TYPE_CHECKING:
-    from nearfar.records.profile import Host, Profile
+    from nearfar.records.profile import Host
     from nearfar.tracing.recording import Recorded
     from nearfar.workflows.recording import Recording
 
@@ -49,7 +50,7 @@ MAX_UNSEEN_SHARE = 0.25
 
 
 def observe(
-    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], Profile]
+    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], NearMemory]
 ) -> Observation:
     """Run the program natively, then trace it. ``near_of``: near memory on a host, for a program of
     this many resident bytes."""
@@ -69,15 +70,17 @@ def observe(
     return replace(_observation(seen, near, recording.machine.id), disturbed=disturbed)
 
 
-def _observation(seen: ProgramRuns, near: Profile, machine: str) -> Observation:
-    cpu_s = _cpu_near_s(seen, memory_of(near))
+def _observation(seen: ProgramRuns, near: NearMemory, machine: str) -> Observation:
+    cpu_s = _cpu_s(seen, near.here)
     coster, misfit = _coster(seen, near, cpu_s)
+    times = near.times(seen.native.time_s, cpu_s, coster.near_time_ns)
     return Observation(
         data=seen.traced,
         coster=coster,
         variants=partial(slowdowns, coster),
-        time_s=seen.native.time_s,
-        cpu_s=cpu_s,
+        near=near,
+        time_s=times[0],
+        cpu_s=times[1],
         resident_bytes=seen.native.resident_bytes,
         host=seen.host,
         caches=seen.caches,
@@ -89,8 +92,9 @@ def _observation(seen: ProgramRuns, near: Profile, machine: str) -> Observation:
             "traced_time_s": seen.traced_time_s,
             "records": seen.traced.records,
             "sampled_share": 1 / coster.every,
+            **near.fields(seen.native.time_s, cpu_s),
         },
-        provenance=_provenance(seen, machine),
+        provenance=_provenance(seen, machine, near),
         limits=advice_notes.emulated_limits(),
         warnings=[
             *advice_notes.emulated(seen, misfit, coster.work.chained),
@@ -198,44 +202,45 @@ def _loss_factors(seen: ProgramRuns) -> LossFactors:
     return by_cache.times(LossFactors.of([native.cpu_s / time_s for time_s in times]))
 
 
-def _cpu_near_s(seen: ProgramRuns, near: Memory) -> float:
-    """CPU time of the traced part with all data near."""
+def _cpu_s(seen: ProgramRuns, here: Memory) -> float:
+    """CPU time of the traced part on the memory of the native run."""
     native = seen.native
     system_s = native.system_s
     if seen.kernel is not None:
-        system_s = seen.kernel.with_heap_on(seen.traced, near)
+        system_s = seen.kernel.with_heap_on(seen.traced, here)
     return (native.user_s + system_s) * (1 - seen.unseen_share)
 
 
-def _coster(seen: ProgramRuns, near: Profile, cpu_s: float) -> tuple[Coster, float]:
+def _coster(seen: ProgramRuns, near: NearMemory, cpu_s: float) -> tuple[Coster, float]:
     """A calibrated Coster, and the ratio of modeled to measured time; 1.0 for a partial trace,
     which has no measured time."""
-    coster = Coster(seen.traced, memory_of(near), core_of(near))
+    coster = Coster(seen.traced, near.memory, core_of(near.here_profile), near.here)
     if not seen.cut:
         return coster, coster.calibrate(seen.native.user_s * (1 - seen.unseen_share), cpu_s)
     coster.assume()
     return coster, 1.0
 
 
-def _provenance(seen: ProgramRuns, machine: str) -> dict[str, Provenance]:
+def _provenance(seen: ProgramRuns, machine: str, near: NearMemory) -> dict[str, Provenance]:
     native = seen.native
+    wall = Provenance(
+        origin=Origin.MEASURED,
+        statistic="median",
+        samples=native.runs,
+        machine=machine,
+        note="wall time, untraced, less waits for a processor; the runs took "
+        f"{native.low_s:.3g} to {native.high_s:.3g} s",
+    )
+    cpu = Provenance(
+        origin=Origin.MEASURED,
+        statistic="lower quartile",
+        samples=native.runs,
+        machine=machine,
+        note="lower-quartile CPU time of untraced runs, without programs that cannot be traced;"
+        " kernel time is adjusted to the near tier where the default tier differs",
+    )
     return {
-        "time_near_s": Provenance(
-            origin=Origin.MEASURED,
-            statistic="median",
-            samples=native.runs,
-            machine=machine,
-            note="wall time, untraced, less waits for a processor; the runs took "
-            f"{native.low_s:.3g} to {native.high_s:.3g} s",
-        ),
-        "cpu_near_s": Provenance(
-            origin=Origin.MEASURED,
-            statistic="lower quartile",
-            samples=native.runs,
-            machine=machine,
-            note="lower-quartile CPU time of untraced runs, without programs that cannot be traced;"
-            " kernel time is adjusted to the near tier where the default tier differs",
-        ),
+        **near.provenance((wall, cpu)),
         "traced_time_s": Provenance(
             origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
         ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError, NearfarError, from_native
+from nearfar.noise import Watch
 from nearfar.profiles import THIS, load_host, stored_host
 from nearfar.records.profile import Host
 
@@ -135,6 +136,7 @@ def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
     session.progress.note(f"measuring {', '.join(tiers)} of this machine, once")
     meters = meters_of(tiers, cpu_here(), beyond_caches(host.figures.get("l3_bytes")))
     seeds = iter(range(session.seed, session.seed + _MORE_EPOCHS))
+    watch = Watch(", ".join(tiers))
 
     def epoch() -> None:
         seed = next(seeds)
@@ -142,9 +144,13 @@ def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
             meter.epoch(seed)
 
     _repeat(epoch, _MORE_S, _MORE_EPOCHS)
+    for meter in meters:
+        watch.threads(meter.samples.usages)
+    session.noise.judge(watch)
+    disturbed = watch.verdict().noisy
     memories = dict(host.memories)
     for meter in meters:
-        memories |= meter.figures(SOURCE, short=True)
+        memories |= meter.figures(SOURCE, short=True, disturbed=disturbed)
     return host.model_copy(update={"memories": memories})
 
 

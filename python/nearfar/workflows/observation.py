@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
 from nearfar.place.costing import CostModel
-from nearfar.place.figures import Memory
+from nearfar.place.figures import Memory, converted, memory_of
+from nearfar.place.own_load import RunTimes
 from nearfar.place.program_data import ProgramData
 from nearfar.place.uncertainty import LossFactors
 from nearfar.process.stdin import StandardInput
 from nearfar.workflows.host_here import DEFAULT, HostChoice
-from nearfar.workflows.memories import is_profile
+from nearfar.workflows.memories import is_profile, tier_profile
 
 if TYPE_CHECKING:
-    from nearfar.records.profile import Host
+    from nearfar.records.profile import Host, Profile
     from nearfar.records.shape import Provenance
     from nearfar.tracing.caches import Caches
 
@@ -51,10 +52,82 @@ class AdviceRequest:
 
 
 @dataclass(frozen=True)
+class NearMemory:
+    """Near memory, and the memory that the program was observed on."""
+
+    profile: Profile
+    memory: Memory
+    here_profile: Profile
+    here: Memory
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the program was observed on near memory."""
+        return self.here is self.memory
+
+    def times(
+        self, wall_s: float, cpu_s: float, near_ns: Callable[[], float]
+    ) -> tuple[float, float]:
+        """Wall and CPU time with all data near, from those here. ``near_ns``: the predicted CPU
+        time."""
+        if self.is_here:
+            return wall_s, cpu_s
+        ratio = near_ns() / (cpu_s * 1e9) if cpu_s > 0 else 1.0
+        return RunTimes(wall_s, cpu_s).wall_at(ratio), cpu_s * ratio
+
+    @staticmethod
+    def of(wanted: AdviceRequest, profile: Profile, host: Host, resident_bytes: int) -> NearMemory:
+        """``profile``: of near memory, under its background load."""
+        name = observed_on(wanted)
+        if name == wanted.near:
+            memory = memory_of(profile)
+            return NearMemory(profile, memory, profile, memory)
+        here_profile = tier_profile(host, name, resident_bytes)
+        here = memory_of(here_profile)
+        return NearMemory(profile, converted(profile, here), here_profile, here)
+
+    def observed(self, here: Memory) -> NearMemory:
+        """With figures of the memory here that were observed with the program."""
+        if self.is_here:
+            return replace(self, memory=here, here=here)
+        return replace(self, memory=converted(self.profile, here), here=here)
+
+    def fields(self, wall_s: float, cpu_s: float) -> dict[str, Any]:
+        """Keywords of the result: what was measured, if near times are predicted from it."""
+        if self.is_here:
+            return {}
+        return {
+            "observed_on": self.here_profile.name,
+            "observed_latency_ns": self.here.latency,
+            "time_observed_s": wall_s,
+            "cpu_observed_s": cpu_s,
+        }
+
+    def provenance(self, times: tuple[Provenance, Provenance]) -> dict[str, Provenance]:
+        """Provenance of both times, of which ``times`` were measured here."""
+        from nearfar.records.shape import Origin, Provenance
+
+        names = ("time", "cpu")
+        if self.is_here:
+            return {f"{n}_near_s": each for n, each in zip(names, times, strict=True)}
+        note = (
+            f"predicted from the run on {self.here_profile.name} of this machine, which answers in "
+            f"{self.here.latency:.0f} ns"
+        )
+        near = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
+        return {
+            **{f"{n}_near_s": near for n in names},
+            **{f"{n}_observed_s": each for n, each in zip(names, times, strict=True)},
+            "observed_latency_ns": _latency_provenance(self.here_profile),
+        }
+
+
+@dataclass(frozen=True)
 class Observation:
     """A program that was observed, and a model of its costs.
 
-    ``variants``: see ``AdviceInputs``. ``fields``: keywords of the result that only this way of
+    ``time_s``, ``cpu_s``: wall and CPU time with all data near. ``variants``: see
+    ``AdviceInputs``. ``fields``: keywords of the result that only this way of
     observing has, and ``provenance`` of them. ``warnings``: what is particular to these runs.
     ``disturbed``: other programs ran meanwhile.
     """
@@ -62,6 +135,7 @@ class Observation:
     data: ProgramData
     coster: CostModel
     variants: Callable[[Memory, Sequence[list[int]]], list[list[float]]]
+    near: NearMemory
     time_s: float
     cpu_s: float
     resident_bytes: int
@@ -89,6 +163,26 @@ def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
     return variables
 
 
+def observed_on(wanted: AdviceRequest) -> str:
+    """The memory that the program's data is on while it is observed: near memory if that is a tier
+    on which its heap can be placed, and for a file of samples, whose machine near memory describes;
+    else the default tier."""
+    if wanted.perf is not None:
+        return wanted.near
+    if wanted.program and heap_near(wanted) is not None:
+        return wanted.near
+    return DEFAULT
+
+
+def _latency_provenance(profile: Profile) -> Provenance:
+    from nearfar.records.shape import Origin, Provenance
+
+    figure = profile.figure("read_latency_ns")
+    note = "; ".join(filter(None, (profile.source_of("read_latency_ns"), figure.note)))
+    origin = figure.origin or Origin.CLAIMED
+    return Provenance(origin=origin, statistic="fit", samples=0, note=note)
+
+
 def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted."""
     if wanted.ignore_failure:
@@ -103,4 +197,5 @@ def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
 
 def tiers_of(wanted: AdviceRequest) -> list[str]:
     """The memories that are tiers of this machine."""
-    return [name for name in (wanted.near, *wanted.far) if not is_profile(name)]
+    names = dict.fromkeys([wanted.near, *wanted.far, observed_on(wanted)])
+    return [name for name in names if not is_profile(name)]

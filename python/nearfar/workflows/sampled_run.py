@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.noise import Watch
-from nearfar.place.figures import Memory, memory_of
+from nearfar.place.figures import Memory
 from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.native_run import check_program
@@ -33,6 +33,7 @@ from nearfar.workflows import advice_notes
 from nearfar.workflows.host_here import host_for
 from nearfar.workflows.observation import (
     AdviceRequest,
+    NearMemory,
     Observation,
     heap_near,
     refuse_failure,
@@ -40,13 +41,13 @@ from nearfar.workflows.observation import (
 )
 
 if TYPE_CHECKING:
-    from nearfar.records.profile import Host, Profile
+    from nearfar.records.profile import Host
     from nearfar.tracing.caches import Caches
     from nearfar.workflows.recording import Recording
 
 
 def observe(
-    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], Profile]
+    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], NearMemory]
 ) -> Observation:
     """Sample the program or the process, or read the file.
 
@@ -62,21 +63,24 @@ def observe(
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
     known = wanted.perf is not None and has_hardware_samples(sampled.sampler)
-    data = _data(wanted, sampled, host, near, known=known)
+    data = _data(wanted, sampled, host, near.here, known=known)
+    near = near.observed(_here(wanted, sampled, data, near.here))
     caches = caches_of(host, {"llc": wanted.host.llc})
     cpu_s = sampled.user_s + sampled.system_s
-    coster = SampledCoster(data, _near(wanted, sampled, data, near), _sizes(host, caches), cpu_s)
+    coster = SampledCoster(data, near.memory, _sizes(host, caches), cpu_s, near.here)
+    time_s, cpu_near_s = near.times(sampled.wall_s, cpu_s, coster.near_time_ns)
     return Observation(
         data=coster.counted(),
         coster=coster,
         variants=coster.slowdowns,
-        time_s=sampled.wall_s,
-        cpu_s=cpu_s,
+        near=near,
+        time_s=time_s,
+        cpu_s=cpu_near_s,
         resident_bytes=sampled.resident_bytes,
         host=host,
         caches=caches,
-        fields=_fields(wanted, sampled, data),
-        provenance=_provenance(wanted, sampled, recording.machine.id),
+        fields=_fields(wanted, sampled, data) | near.fields(sampled.wall_s, cpu_s),
+        provenance=_provenance(wanted, sampled, recording.machine.id, near),
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
         disturbed=disturbed,
@@ -96,14 +100,15 @@ def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool
 
 
 def _data(
-    wanted: AdviceRequest, sampled: Sampled, host: Host, near: Profile, *, known: bool
+    wanted: AdviceRequest, sampled: Sampled, host: Host, here: Memory, *, known: bool
 ) -> ProgramSamples:
-    """``known``: hardware sampled which accesses missed."""
+    """``here``: memory that the program ran on; ``known``: hardware sampled which accesses
+    missed."""
     from nearfar.measure.memory import large_pages_everywhere
 
     faults = PageFaults(
         sampled.page_faults,
-        memory_of(near).large_pages,
+        here.large_pages,
         everywhere_large=wanted.perf is None and large_pages_everywhere(),
     )
     data = (
@@ -118,9 +123,9 @@ def _data(
     return data
 
 
-def _near(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples, near: Profile) -> Memory:
-    """Near memory, with first touches as they were in this run if all page faults were sampled."""
-    memory = memory_of(near)
+def _here(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples, memory: Memory) -> Memory:
+    """The memory of the run, with first touches as they were in it if all page faults were
+    sampled."""
     if wanted.perf is not None or wanted.pid is not None or sampled.by_signals:
         return memory
     samples = ordered_samples(sampled.sampler)
@@ -215,9 +220,18 @@ def _fields(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> di
     }
 
 
-def _provenance(wanted: AdviceRequest, sampled: Sampled, machine: str) -> dict[str, Provenance]:
+def _provenance(
+    wanted: AdviceRequest, sampled: Sampled, machine: str, near: NearMemory
+) -> dict[str, Provenance]:
     if wanted.perf is not None:
         return _recorded_provenance(sampled)
+    wall, cpu = (
+        Provenance(origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine, note=note)
+        for note in (
+            "wall time while it was sampled",
+            "CPU time of the program and its children while they were sampled",
+        )
+    )
     return {
         "sampling_period_s": Provenance(
             origin=Origin.CLAIMED,
@@ -226,20 +240,7 @@ def _provenance(wanted: AdviceRequest, sampled: Sampled, machine: str) -> dict[s
             machine=machine,
             note="requested of the kernel's clock",
         ),
-        "time_near_s": Provenance(
-            origin=Origin.MEASURED,
-            statistic="mean",
-            samples=1,
-            machine=machine,
-            note="wall time while it was sampled",
-        ),
-        "cpu_near_s": Provenance(
-            origin=Origin.MEASURED,
-            statistic="mean",
-            samples=1,
-            machine=machine,
-            note="CPU time of the program and its children while they were sampled",
-        ),
+        **near.provenance((wall, cpu)),
     }
 
 

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nearfar.records.profile import Datasheet, Figure, Host
+from nearfar.records.profile import Datasheet, Figure, Host, Measured
 from nearfar.report.wording import count, format_interval, format_quantity
 
 #: Most points of a curve that are printed; of longer curves, as many evenly spaced points.
@@ -26,6 +26,8 @@ def sheet(what: Datasheet) -> RenderableType:
         known = what.measured
         kind = "provisional: `nearfar study` completes it" if known.provisional else "complete"
         parts.append(Text(f"Measured until {known.ended}: {count(known.epochs, 'epoch')}, {kind}"))
+        if known.disturbed:
+            parts.append(Text(_disturbed(known)))
     if not what.figures and not memories:
         return Group(*parts)
     parts += [Text(""), _table(what.figures)]
@@ -36,6 +38,13 @@ def sheet(what: Datasheet) -> RenderableType:
     notes = [f"· {key}: {figure.note}" for key, figure in what.figures.items() if figure.note]
     parts += [Text(""), *(Text(note, style="dim") for note in notes)] if notes else []
     return Group(*parts)
+
+
+def _disturbed(known: Measured) -> str:
+    said = "Disturbed: other programs ran meanwhile"
+    if not known.provisional:
+        return f"{said}; of each figure the epochs that they slowed down least count"
+    return f"{said}. Ranges extend to what an idle machine may reach: `nearfar study` on one"
 
 
 def _table(figures: Mapping[str, Figure]) -> Table:
@@ -76,6 +85,7 @@ def coordinate(name: str, value: float) -> str:
 
 def _rows(key: str, figure: Figure) -> Iterator[list[str]]:
     trust = figure.confidence + (f" {figure.origin.value}" if figure.origin else "")
+    trust += ", disturbed" if figure.is_disturbed() else ""
     source = figure.source + (f", {figure.date}" if figure.date else "")
     if figure.value is not None:
         span = "" if figure.low is None else _span(key, *figure.interval())
