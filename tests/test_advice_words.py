@@ -32,6 +32,7 @@ from nearfar.report.advice_words import (
 from nearfar.report.terminal.advising import _curve
 from nearfar.report.terminal.layout import figure
 from nearfar.verify.symbols import Call
+from nearfar.workflows.advice_notes import on_wrappers
 
 LOADER = Frame("/lib64/ld-linux-x86-64.so.2", "", 0x20)
 
@@ -53,6 +54,48 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
     words = shlex.split(warnings(result(program=program, plan="an advice/sqlite3.plan"))[-1])
     assert words[words.index("--plan") + 1] == "an advice/sqlite3.plan"
     assert words[words.index("--") + 1 :][:3] == program
+
+
+def test_the_command_reads_what_the_program_read() -> None:
+    given = result(plan="p", program=["sqlite3", ":memory:"], standard_input="/tmp/my job.sql")
+    assert "-- sqlite3 :memory: < '/tmp/my job.sql' applies the plan." in warnings(given)[-1]
+    pipe = result(plan="p", standard_input="a pipe, which is not passed on")
+    assert "<" not in warnings(pipe)[-1]
+
+
+def test_a_plan_of_several_memories_is_for_the_first() -> None:
+    fars = [FarAdvice.model_construct(far=name) for name in ("cxl-asic", "optane-100")]
+    assert warnings(result(plan="p", fars=fars))[-1].endswith(
+        "applies the plan, which is for cxl-asic."
+    )
+
+
+def test_an_interval_is_said_once() -> None:
+    spans = {"slowdown_all_far": (1.1, 1.7), "slowdown_plan": (1.0, 1.1)}
+    said = finding(result(slowdown_all_far=1.4, slowdown_plan=1.05, intervals=spans))
+    assert said.count("1.10–1.70 ×") == 1
+    assert "95 % intervals: with the plan 1.00–1.10 ×." in said
+
+
+def test_a_site_that_hides_its_callers_is_called_a_wrapper() -> None:
+    library = "/usr/lib/libsqlite3.so.0.8.6"
+    wrapper = cost(
+        0,
+        1.0,
+        kind="heap",
+        at="libsqlite3.so.0.8.6+0xa7504",
+        chain=[f"{library}+0xa7504"],
+        functions=[],
+        allocations=2_000_000,
+    )
+    (said,) = on_wrappers(FarAdvice.model_construct(sites=[wrapper]))
+    assert "libsqlite3.so.0.8.6+0xa7504 makes 100% of all allocations" in said
+    assert f"`dpkg -S {library}`" in said
+    named = wrapper.model_copy(update={"at": "sqlite3MemMalloc+0x14 (libsqlite3.so.0.8.6)"})
+    deeper = wrapper.model_copy(update={"chain": [*wrapper.chain, "/usr/bin/sqlite3+0x10"]})
+    few = wrapper.model_copy(update={"allocations": 10})
+    for other in (named, deeper, few):
+        assert on_wrappers(FarAdvice.model_construct(sites=[other])) == []
 
 
 def result(**others: object) -> AdviceResult:
@@ -102,6 +145,16 @@ ANSWERS = [
         {},
         f"On cxl-asic this program loses nothing; near memory for its {MOVABLE} gains nothing "
         f"{FIXED}",
+    ),
+    (
+        {
+            "slowdown_all_far": 1.11,
+            "slowdown_plan": 1.11,
+            "near_budget_bytes": 16 << 20,
+            "curve": [BudgetPoint.model_construct(slowdown=loss) for loss in (1.11, 1.02)],
+        },
+        f"On cxl-asic this program runs 1.11 × slower; near memory for its {MOVABLE} gains nothing "
+        f"within the near budget of 16 MiB, which holds none of its sites {FIXED}",
     ),
     (
         {"slowdown_all_far": 1.3, "slowdown_plan": 1.3, "movable_bytes": 0},
@@ -168,10 +221,13 @@ def test_the_curve_names_each_choice_once() -> None:
         for at, used, loss in budgets
     ]
     console = Console(width=80, record=True, file=StringIO())
-    console.print(*_curve(FarAdvice.model_construct(curve=points, knee_bytes=40 << 20)))
+    points[2].interleaved = True
+    far = FarAdvice.model_construct(curve=points, knee_bytes=40 << 20, near_bytes=15 << 20)
+    console.print(*_curve(far))
     rows = console.export_text().splitlines()[1:]
-    assert [row.split()[0] for row in rows] == ["0", "20", "40"]
-    assert "knee" in rows[-1]
+    assert [row.split()[0] for row in rows] == ["0", "15", "40"]
+    assert [row.split()[-1] for row in rows[1:]] == ["interleaved", "knee"]
+    assert "plan, interleaved" in rows[1]
 
 
 def test_the_headline_says_how_long_the_program_is_idle() -> None:

@@ -40,7 +40,7 @@ def test_a_busy_neighbor_is_reported_and_fails_under_strict(
         prepare=neighbors_use_one_cpu,
     )
     assert done.code == 4
-    assert "too noisy" in done.stderr
+    assert "disturbed: " in done.stderr
     assert "other processes used 1.00" in " ".join(done.stderr.split())
     assert "next:" in done.stderr
     noise = json.loads((tmp_path / "s.json").read_text())["noise"]

@@ -91,6 +91,15 @@ def test_numactl_puts_all_data_far_only_if_that_costs_little(result: AdviceResul
         assert wanted in script_of("numactl")(result).plain
 
 
+def test_a_process_that_was_running_is_started_again(result: AdviceResult) -> None:
+    result.pid, result.program = 77, ["process 77"]
+    for tool in ("numactl", "weighted-interleave"):
+        text = script_of(tool)(result).plain  # type: ignore[arg-type]
+        subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+        assert text.endswith("-- COMMAND")
+        assert "stop process 77" in " ".join(text.replace("\n# ", " ").split())
+
+
 def test_nodes_of_tiers_are_used(result: AdviceResult) -> None:
     result.near, result.far, result.pid = "numa:2", "numa:5", 77
     text = script_of("damo")(result).plain
@@ -101,8 +110,10 @@ def test_nodes_of_tiers_are_used(result: AdviceResult) -> None:
 
 def test_what_a_tool_cannot_place_is_refused(result: AdviceResult, run_nearfar: RunNearfar) -> None:
     require_tool("damo", has_program=False)
-    with pytest.raises(BadInputError):
-        require_tool("numactl", has_program=False)
+    require_tool("numactl", has_program=False, is_running=True)
+    for tool in ("numactl", "weighted-interleave", "memkind"):
+        with pytest.raises(BadInputError, match=f"{tool} cannot place a file of samples"):
+            require_tool(tool, has_program=False)
     result.sites = []
     with pytest.raises(BadInputError):
         script_of("memkind")(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -169,6 +170,27 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
         f"rule far {chain}+0x20",
         "rule far" if budget else "rule near",
     ]
+
+
+def test_a_plan_of_samples_promises_no_traffic_and_names_the_sizes_of_its_rules() -> None:
+    heap = HeapPromise(
+        allocated_bytes=400, peak_bytes=400, near_bytes=0, slowdown=1.1, slowdown_all_far=1.1
+    )
+    region = replace(
+        site(1, kind="mapping", size=8 << 20), selector="map=anonymous size=16777216..67108863"
+    )
+    labels = {1: "anonymous memory of 16 MiB to 64 MiB"}
+    text = plan_text([region], NearParts(), {}, heap, labels, ["process 7"], attached=True)
+    assert "at=anonymous_memory_of_1_MiB_and_more" in text  # as the rule: no larger one is excluded
+    assert "rule far map=anonymous size=1048576..\n" in text
+    assert "reads=" not in text
+    assert "writes=" not in text
+    assert "nearfar run --check" not in text
+    assert "`nearfar place --pid` moves" in text
+    counted = heap.model_copy(update={"caches": "l1=1"})
+    text = plan_text([region], NearParts(), {}, counted, labels, ["p"])
+    assert re.search(r" reads=\d+ writes=\d+ ", text)
+    assert "nearfar run --check" in text
 
 
 def test_sites_on_both_memories_have_tiers_with_weights(tmp_path: Path) -> None:

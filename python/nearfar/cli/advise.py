@@ -112,11 +112,12 @@ def advise(
     is the knee of the curve of slowdown against near memory.
 
     With --pid a running process and its children are sampled for --time, without stopping them;
-    their allocation sites are not known, so that no plan is made. With --emulate every access is
-    traced under an emulator: exact counts, energy, wear and policies of kernels and hardware, for
-    short programs. With --perf samples are read that perf recorded earlier or on another machine:
-    of the clock with registers (docs/how-to/perf-data.md has the command), or of memory accesses by
-    hardware (perf mem record). A file has no allocation sites either.
+    their allocation sites are not known, so that the plan has regions of memory, for
+    `nearfar place`. With --emulate every access is traced under an emulator: exact counts, energy,
+    wear and policies of kernels and hardware, for short programs. With --perf samples are read that
+    perf recorded earlier or on another machine: of the clock with registers
+    (docs/how-to/perf-data.md has the command), or of memory accesses by hardware (perf mem record).
+    A file has no allocation sites either.
 
     A file that is standard input is read from its start in each run; a pipe or a terminal is not
     passed on, and the program's output is discarded. A run that exceeds --time is stopped, and the
@@ -167,7 +168,7 @@ def advise(
         what, flag = ("a running process", "--pid") if perf is None else ("a file", "--perf")
         raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
     if emit is not None:
-        other_tools.require_tool(emit, has_program=bool(program))
+        other_tools.require_tool(emit, has_program=bool(program), is_running=pid is not None)
     done = api.advise(
         program or [],
         flags.options(out=out, quiet=quiet),

@@ -45,10 +45,10 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
         return
     more = len(noise.reasons) - MAX_REASONS
     reasons = [*noise.reasons[:MAX_REASONS], *([f"and {more} more"] if more > 0 else [])]
-    complaint = f"too noisy: {'; '.join(reasons)}"
+    complaint = f"disturbed: {'; '.join(reasons)}"
     if output.strict:
         raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
-    if not output.says_verdict:
+    if not (output.says_verdict or output.quiet):
         note(complaint)
 
 

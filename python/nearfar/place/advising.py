@@ -140,7 +140,7 @@ def _policies(
                 moved_pages=each.moved_pages,
                 near_share=each.near_share,
                 far_writes=each.far_writes,
-                **_plainly(slowdown=slowdown, time_s=asked.times.wall_at(slowdown)),
+                **plainly(slowdown=slowdown, time_s=asked.times.wall_at(slowdown)),
             )
         )
     return made
@@ -195,13 +195,13 @@ def _within(
                 price=prices.of(least.near_bytes, asked.data.movable_peak_bytes)
                 if prices
                 else None,
-                **_plainly(slowdown=choices.slowdown(least.cost), within_slowdown=limit),
+                **plainly(slowdown=choices.slowdown(least.cost), within_slowdown=limit),
             )
         )
     return made
 
 
-def _plainly(**figures: float) -> dict[str, Any]:
+def plainly(**figures: float) -> dict[str, Any]:
     """Modeled figures without an interval of their own."""
     fields = modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
     return {**fields, "intervals": {}}
@@ -225,7 +225,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
             reads=site.reads,
             writes=site.writes,
             verdict=_verdict(site.number, asked, point),
-            **_plainly(
+            **plainly(
                 far_time_s=_added_s(
                     site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
                 ),

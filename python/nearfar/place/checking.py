@@ -155,15 +155,15 @@ def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
         for promised, rule in zip(promise.rules, check.rules, strict=True)
         if rule.memory == "heap"
     ]
-    promised_lines = sum(promised.reads + promised.writes for promised, _ in of_heap)
+    promised_lines = sum(promised.lines_promised() for promised, _ in of_heap)
     lines, near = traffic.lines, {True: 0, False: 0}
     promised_near = 0
     for promised, rule in of_heap:
-        rule.promised_reads, rule.promised_writes = promised.reads, promised.writes
+        rule.promised_reads, rule.promised_writes = promised.reads or 0, promised.writes or 0
         rule.reads, rule.writes = traffic.rules.get(promised.rule, (0, 0))
         near[promised.tier == "near"] += rule.reads + rule.writes
-        promised_near += (promised.reads + promised.writes) * (promised.tier == "near")
-        share = (promised.reads + promised.writes) / max(promised_lines, 1)
+        promised_near += promised.lines_promised() * (promised.tier == "near")
+        share = promised.lines_promised() / max(promised_lines, 1)
         now = (rule.reads + rule.writes) / lines if lines else 0.0
         if not rule.broken and _changed(share, now):
             rule.broken = f"{now:.1%} of the heap's traffic instead of {share:.1%}"

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING
 
 from nearfar.model.interleave import STEPS
 from nearfar.model.results import modelled
-from nearfar.place.advising import AdviceInputs, FarResult, as_uncertain
+from nearfar.place.advising import WITHIN, AdviceInputs, FarResult, as_uncertain, plainly
+from nearfar.place.choosing import Point
 from nearfar.place.fractions import NearParts, Nodes
-from nearfar.place.own_load import OwnLoad
-from nearfar.records.advice import FarAdvice, FractionAdvice, SiteAdvice
+from nearfar.place.own_load import OwnLoad, RunTimes
+from nearfar.records.advice import (
+    BudgetPoint,
+    FarAdvice,
+    FractionAdvice,
+    SiteAdvice,
+    WithinPoint,
+)
 
 if TYPE_CHECKING:
     from nearfar._native import Placement
@@ -27,7 +34,9 @@ if TYPE_CHECKING:
 MIN_BYTES = 4 << 20
 #: Sites in fractions, and placements that the exact search looks at.
 _MAX_SITES, _MAX_NODES = 12, 300_000
-#: A plan in fractions has to save this part of the time of the plan of whole sites.
+#: The same for each point of the curve, and of what a loss needs: budgets that are tried.
+_MAX_NODES_OF_CURVE, _BISECTIONS = 20_000, 5
+#: A plan in fractions has to save this part of the CPU time of the plan of whole sites.
 MIN_GAIN = 0.01
 _NOTE = "core model of misses, at the loaded latency of both memories"
 #: Relative error of a gain that more bandwidth makes, whose upper end is a ratio of 1.
@@ -57,28 +66,34 @@ class FractionsFound:
         """Wall time of the plan of whole sites, under the same load."""
         return self.whole["time_ns"] / _NS
 
-    def is_better(self) -> bool:
-        """Whether it is worth more than the plan of whole sites."""
-        return self.time_s < (1 - MIN_GAIN) * self.whole_s
+    def is_better(self, times: RunTimes) -> bool:
+        """Whether it saves enough of the CPU time of the plan of whole sites. Idle time does not
+        count: a service that mostly waits has no less to gain in each request."""
+        slowdown, whole = times.slowdown_at(self.time_s), times.slowdown_at(self.whole_s)
+        return slowdown < (1 - MIN_GAIN) * whole
 
 
-def find_fractions(asked: AdviceInputs, found: FarResult, load: OwnLoad) -> FractionsFound | None:
-    """The fastest placement in fractions within the near memory of the plan; None if no site can be
-    placed in fractions."""
+def find_fractions(
+    asked: AdviceInputs, found: FarResult, load: OwnLoad, at: Point | None = None
+) -> FractionsFound | None:
+    """The fastest placement in fractions within the near memory of the plan, or within the budget
+    of ``at``, a point of the curve; None if no site can be placed in fractions."""
     free = _free(asked, found)
     if not free or asked.wall_s <= 0:
         return None
-    kept = found.point.near
+    point = at or found.point
+    kept = point.near
     movable = {site.number for site in asked.data.movable()}
     others = [each for each in load.sites if each.number not in free]
     fixed = load.demand(others, [n for n in movable if n not in kept])
     rows = [load.sites[number].native() for number in free]
     plan = [STEPS if number in kept else 0 for number in free]
-    times = load.model(_room(asked, found, free))
+    budget = asked.budget if at is None else at.budget
+    times = load.model(_room(asked, point, budget, free))
     whole = times.time(rows, plan, STEPS, fixed)
     if whole is None:  # the plan fits its own room
         return None
-    best = times.solve(rows, STEPS, _MAX_NODES, fixed)
+    best = times.solve(rows, STEPS, _MAX_NODES if at is None else _MAX_NODES_OF_CURVE, fixed)
     steps = {**dict.fromkeys(kept, STEPS), **dict(zip(free, best["near_steps"], strict=True))}
     return FractionsFound(
         steps={number: step for number, step in steps.items() if step},
@@ -102,11 +117,11 @@ def _free(asked: AdviceInputs, found: FarResult) -> list[int]:
     return [site.number for site in sorted(large, key=weight, reverse=True)[:_MAX_SITES]]
 
 
-def _room(asked: AdviceInputs, found: FarResult, free: Sequence[int]) -> float:
+def _room(asked: AdviceInputs, point: Point, budget: int | None, free: Sequence[int]) -> float:
     """Near memory for the sites in fractions: what the plan has for them, and what it leaves."""
-    budget = found.point.near_bytes if asked.budget is None else asked.budget
-    used = sum(asked.data.held_bytes(n) for n in free if n in found.point.near)
-    return float(used + max(budget - found.point.near_bytes, 0))
+    used = sum(asked.data.held_bytes(n) for n in free if n in point.near)
+    left = 0 if budget is None else max(budget - point.near_bytes, 0)
+    return float(used + left)
 
 
 def _near_bytes(asked: AdviceInputs, steps: Mapping[int, int]) -> int:
@@ -121,9 +136,10 @@ def with_fractions(
     fractions: FractionsFound,
     nodes: Nodes,
     loads: tuple[LoadedTier, LoadedTier],
+    load: OwnLoad,
 ) -> FarResult:
     """The advice with what was found, and with its plan if that is better."""
-    applied = fractions.is_better()
+    applied = fractions.is_better(asked.times)
     slowdown = asked.times.slowdown_at(fractions.time_s)
     record = FractionAdvice(
         applied=applied,
@@ -144,10 +160,81 @@ def with_fractions(
         ),
     )
     advice = found.advice.model_copy(update={"fractions": record})
+    advice = _on_curve(asked, replace(found, advice=advice), load)
     if not applied:
         return replace(found, advice=advice)
     placing = NearParts(fractions.steps, nodes)
     return replace(found, advice=_planned(asked, advice, record, placing), placing=placing)
+
+
+def _on_curve(asked: AdviceInputs, found: FarResult, load: OwnLoad) -> FarAdvice:
+    """The advice whose curve has plans in fractions where they are better, and what small losses
+    need with them."""
+    points = found.choices.points
+    curve = [
+        _better_point(asked, found, load, point, known)
+        for point, known in zip(points, found.advice.curve, strict=True)
+    ]
+    within = [_needed(asked, found, load, curve, limit) for limit in WITHIN]
+    return found.advice.model_copy(
+        update={"curve": curve, "within": [each for each in within if each is not None]}
+    )
+
+
+def _better_point(
+    asked: AdviceInputs, found: FarResult, load: OwnLoad, point: Point, known: BudgetPoint
+) -> BudgetPoint:
+    """A point of the curve, in fractions if that is better. All far and the knee stay as they are:
+    the plan without a budget is that of the knee."""
+    if point.budget == 0 or point.near_bytes == found.advice.knee_bytes:
+        return known
+    fractions = find_fractions(asked, found, load, point)
+    if fractions is None or not fractions.is_better(asked.times):
+        return known
+    triple = _interval(found.advice, asked.times.slowdown_at(fractions.time_s))
+    return known.model_copy(
+        update={
+            "near_bytes": fractions.near_bytes,
+            "slowdown": triple[0],
+            "intervals": {"slowdown": triple[1:]},
+            "exact": fractions.best["exact"],
+            "interleaved": True,
+            "price": _price(asked, found.advice, fractions.near_bytes),
+        }
+    )
+
+
+def _needed(
+    asked: AdviceInputs,
+    found: FarResult,
+    load: OwnLoad,
+    curve: Sequence[BudgetPoint],
+    limit: float,
+) -> WithinPoint | None:
+    """The least near memory for a loss: a point of the curve, or a budget below it and above the
+    point before, found by bisection."""
+    good = [point for point in curve if point.slowdown <= limit]
+    if not good:
+        return None
+    least = min(good, key=lambda point: point.near_bytes)
+    need, slowdown = least.near_bytes, least.slowdown
+    low = max((p.near_bytes for p in curve if p.near_bytes < need), default=need)
+    high = need
+    for _ in range(_BISECTIONS):
+        if high - low < MIN_BYTES:
+            break
+        budget = (low + high) // 2
+        at = replace(found.choices.best_within(budget), budget=budget)
+        fractions = find_fractions(asked, found, load, at)
+        fits = fractions is not None and asked.times.slowdown_at(fractions.time_s) <= limit
+        if fractions is not None and fits and fractions.near_bytes < need:
+            need, slowdown = fractions.near_bytes, asked.times.slowdown_at(fractions.time_s)
+        low, high = (low, budget) if fits else (budget, high)
+    return WithinPoint(
+        near_bytes=need,
+        price=_price(asked, found.advice, need),
+        **plainly(slowdown=slowdown, within_slowdown=limit),
+    )
 
 
 def _interval(advice: FarAdvice, slowdown: float) -> tuple[float, float, float]:
@@ -175,6 +262,7 @@ def _planned(
                 "time_plan_s": times[1:],
             },
             "near_bytes": record.near_bytes,
+            "curve": _with_plan(advice.curve, record, asked.budget),
             "far_writes": sum(
                 round(site.writes * (1 - placing.steps.get(site.number, 0) / STEPS))
                 for site in asked.data.movable()
@@ -185,6 +273,26 @@ def _planned(
             "sites": [_with_share(site, placing) for site in advice.sites],
         }
     )
+
+
+def _with_plan(
+    curve: Sequence[BudgetPoint], record: FractionAdvice, budget: int | None
+) -> list[BudgetPoint]:
+    """The curve with the plan, in place of the point of its budget."""
+    update = {
+        "near_bytes": record.near_bytes,
+        "slowdown": record.slowdown,
+        "intervals": {"slowdown": record.intervals["slowdown"]},
+        "exact": record.exact,
+        "interleaved": True,
+    }
+    most = curve[-1].near_budget_bytes
+    at = min(budget, most) if budget is not None else record.near_bytes
+    same = next((i for i, p in enumerate(curve) if p.near_budget_bytes == at), None)
+    place = len(curve) if same is None else same
+    plan = curve[min(place, len(curve) - 1)].model_copy(update={"near_budget_bytes": at, **update})
+    others = [point for i, point in enumerate(curve) if i != same]
+    return sorted([*others, plan], key=lambda point: point.near_budget_bytes)
 
 
 def _price(asked: AdviceInputs, advice: FarAdvice, near_bytes: int) -> float | None:

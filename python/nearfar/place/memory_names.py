@@ -15,8 +15,10 @@ def region_name(selector: str) -> str:
         return f"mapped file {kind.removeprefix('file:')}"
     if kind.startswith("name:"):
         return f"[anon:{kind.removeprefix('name:')}]"
-    least, most = (int(bound) for bound in size.split(".."))
-    return f"anonymous memory of {format_size(least)} to {format_size(most + 1)}"
+    least, most = size.split("..")
+    if not most:
+        return f"anonymous memory of {format_size(int(least))} and more"
+    return f"anonymous memory of {format_size(int(least))} to {format_size(int(most) + 1)}"
 
 
 def part_name(part: Part | None) -> str:

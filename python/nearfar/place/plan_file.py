@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from nearfar import __version__
 from nearfar.place.fractions import NearParts
+from nearfar.place.memory_names import part_name, region_name
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
 from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
 from nearfar.units import format_size
 
+#: What the lines of a promise are for.
+_CHECKED_BY = "# `nearfar run --check` holds a run against these lines:"
+_PLACED_BY = "# `nearfar place --pid` moves the pages of these regions, as they were observed:"
 #: Why a plan names nodes.
 _MIXED = (
     "# sites on both memories; other nodes: edit the line, or `--tier NAME=numa:A+B,weights=N:M`"
@@ -24,18 +28,22 @@ def plan_text(
     heap: HeapPromise,
     labels: Mapping[int, str],
     program: Sequence[str],
+    *,
+    attached: bool = False,
 ) -> str:
     """A plan that places each movable site near, far, or in fractions on both.
 
-    ``labels`` are the names of sites. Blocks of sites that the run did not show are placed far if a
-    budget was given, otherwise near; a plan without call sites does not place blocks.
+    ``attached``: made from a process that was running. ``labels`` are the names of sites. Blocks of
+    sites that the run did not show are placed far if a budget was given, otherwise near; a plan
+    without call sites does not place blocks.
     """
     rules = rules_for(sites, placing, gains)
     bounded = heap.near_budget_bytes is not None
     promise = Promise(
         heap=heap,
         rules=[
-            _promised(number, rule, gains, labels) for number, rule in enumerate(rules, start=1)
+            _promised(number, rule, gains, labels, counted=heap.caches is not None)
+            for number, rule in enumerate(rules, start=1)
         ],
     )
     lines = [
@@ -43,7 +51,7 @@ def plan_text(
         f"# by nearfar advise {__version__} for: {' '.join(program)}".replace("\n", " "),
         f"# near: {format_size(heap.near_bytes)} of {format_size(heap.peak_bytes)}; "
         f"slowdown {heap.slowdown:.3g}, all far {heap.slowdown_all_far:.3g}",
-        "# `nearfar run --check` holds a run against these lines:",
+        _PLACED_BY if attached else _CHECKED_BY,
         *promise.lines(),
     ]
     if mixed := placing.tier_lines():
@@ -61,6 +69,13 @@ def plan_text(
     return "\n".join(lines) + "\n"
 
 
+def _at(rule: Rule, labels: Mapping[int, str]) -> str:
+    """The name of a rule's sites; of regions by size the sizes that the rule has."""
+    if " size=" in rule.name.keyword:
+        return region_name(rule.name.keyword) + part_name(rule.name.part)
+    return labels.get(rule.sites[0].number, "")
+
+
 def _budget(rule: Rule, promised: RulePromise, heap: HeapPromise) -> str:
     """The budget of a near rule for blocks: with another input it may grow by the unused budget."""
     if heap.near_budget_bytes is None or rule.tier != "near" or rule.name.keyword != "site":
@@ -70,8 +85,15 @@ def _budget(rule: Rule, promised: RulePromise, heap: HeapPromise) -> str:
 
 
 def _promised(
-    number: int, rule: Rule, gains: Mapping[int, float], labels: Mapping[int, str]
+    number: int,
+    rule: Rule,
+    gains: Mapping[int, float],
+    labels: Mapping[int, str],
+    *,
+    counted: bool,
 ) -> RulePromise:
+    """``counted``: reads and writes were; estimates of samples are no promise, since stores that
+    the store buffer hides are missing in them."""
     total = sum(gains.values()) or 1.0
     gain = sum(gains.get(site.number, 0.0) for site in rule.sites)
     return RulePromise(
@@ -80,8 +102,8 @@ def _promised(
         allocations=sum(site.allocations for site in rule.sites),
         allocated_bytes=sum(site.allocated_bytes for site in rule.sites),
         peak_bytes=sum(site.peak_bytes for site in rule.sites),
-        reads=sum(site.reads for site in rule.sites),
-        writes=sum(site.writes for site in rule.sites),
+        reads=sum(site.reads for site in rule.sites) if counted else None,
+        writes=sum(site.writes for site in rule.sites) if counted else None,
         stall_share=min(gain / total, 1.0),
-        at=labels.get(rule.sites[0].number, ""),
+        at=_at(rule, labels),
     )

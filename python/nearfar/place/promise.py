@@ -57,10 +57,16 @@ class RulePromise(_Fields):
     allocations: Count
     allocated_bytes: Count
     peak_bytes: Count
-    reads: Count = Field(description="lines read from memory; estimated if it was sampled")
-    writes: Count
+    reads: Count | None = Field(
+        None, description="counted lines read from memory; absent if the program was sampled"
+    )
+    writes: Count | None = None
     stall_share: Share = Field(description="of the time that all far memory costs")
     at: str = ""
+
+    def lines_promised(self) -> int:
+        """Lines read and written; 0 if they were not counted."""
+        return (self.reads or 0) + (self.writes or 0)
 
 
 class Promise(BaseModel):

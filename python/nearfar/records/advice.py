@@ -66,6 +66,7 @@ class BudgetPoint(Shaped):
     exact: bool = Field(
         description="whether no other set of sites saves over 0.1 % more, with costs added by site"
     )
+    interleaved: bool = Field(False, description="the plan has sites on both memories")
     price: Amount | None = Field(None, description="of the movable memory")
 
 

@@ -89,7 +89,7 @@ def _plan(result: AdviceResult) -> str:
     if not result.movable_bytes:
         said = "it has no memory that a plan could place"
     elif abs(result.slowdown_all_far - result.slowdown_plan) < _NO_LOSS:
-        said = f"near memory for its {size} gains nothing"
+        said = f"near memory for its {size} gains nothing{_within_budget(result)}"
     elif not result.near_bytes:
         said = f"with its {size} far it {_runs(result.slowdown_plan)}"
     else:
@@ -99,8 +99,20 @@ def _plan(result: AdviceResult) -> str:
     return f"{said} ({fixed} is near by assumption)"
 
 
+def _within_budget(result: AdviceResult) -> str:
+    """That a larger budget would gain; empty if none does."""
+    budget = result.near_budget_bytes
+    if budget is None:
+        return ""
+    best = min((point.slowdown for point in result.curve), default=result.slowdown_all_far)
+    if result.slowdown_all_far - best < _NO_LOSS:
+        return ""
+    return f" within the near budget of {format_size(budget)}, which holds none of its sites"
+
+
 def _intervals(result: AdviceResult) -> list[str]:
-    pairs = [("all far", "slowdown_all_far")]
+    """The intervals that the first words do not have."""
+    pairs = [] if _doubt(result) else [("all far", "slowdown_all_far")]
     if result.movable_bytes:
         pairs.append(("with the plan", "slowdown_plan"))
     known = [f"{text} {found}" for text, key in pairs if (found := interval_of(result, key))]
@@ -333,7 +345,8 @@ def warnings(result: AdviceResult) -> list[str]:
         for text in result.warnings
     ]
     if result.plan:
-        lines.append(f"{apply_command(result)} applies the plan.")
+        which = f"the plan, which is for {result.far}" if len(result.fars) > 1 else "the plan"
+        lines.append(f"{apply_command(result)} applies {which}.")
     return lines
 
 
@@ -342,8 +355,14 @@ def apply_command(result: AdviceResult) -> str:
     plan = f"--plan {shlex.quote(result.plan or '')} --tier far=TIER"
     if result.pid is not None:
         return f"nearfar place --pid {result.pid} {plan}"
-    program = "PROGRAM" if result.perf is not None else shlex.join(result.program)
+    program = "PROGRAM" if result.perf is not None else program_command(result)
     return f"nearfar run {plan} --check -- {program}"
+
+
+def program_command(result: AdviceResult) -> str:
+    """The program as a shell takes it, with the file that it reads as standard input."""
+    given = result.standard_input
+    return shlex.join(result.program) + (f" < {shlex.quote(given)}" if given[:1] == "/" else "")
 
 
 def assumptions(result: AdviceResult) -> list[str]:

@@ -48,7 +48,7 @@ def _with_fractions(
     sides = load.near, load.far
     states = fractions.best["near"], fractions.best["far"]
     loads = loaded_tier(sides[0], states[0]), loaded_tier(sides[1], states[1])
-    better = with_fractions(asked, found, fractions, nodes, loads)
+    better = with_fractions(asked, found, fractions, nodes, loads, load)
     notes: list[str] = []
     for memory, state in zip(sides, states, strict=True):
         if better.placing.tier_lines() and state["utilization"] >= MUCH_TRAFFIC:

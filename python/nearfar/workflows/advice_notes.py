@@ -8,7 +8,7 @@ from nearfar.place.advising import FarResult
 from nearfar.place.figures import Memory, why_faster
 from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
-from nearfar.records.advice import ObservedProgram
+from nearfar.records.advice import FarAdvice, ObservedProgram
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.workflows.program_runs import ProgramRuns
@@ -19,6 +19,9 @@ SLOW_TRACING_RATIO = 60.0
 MAX_NAMED_PROGRAMS = 6
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
 FASTER_THAN_NEAR = 0.995
+#: A site that makes so many allocations, and this part of all, is probably a wrapper of malloc, if
+#: it is in a library without symbols.
+MANY_ALLOCATIONS, MOST_OF_ALL = 1000, 0.5
 #: A fraction of samples without a data address that is worth a note.
 _MUCH_UNKNOWN = 0.1
 _STOPPED = (
@@ -84,6 +87,24 @@ def on_plan(plan: Path | None) -> list[str]:
     if plan is not None:
         return []
     return ["no memory was seen that a plan can move: none was written"]
+
+
+def on_wrappers(advice: FarAdvice) -> list[str]:
+    """A note on a site behind which a library without symbols hides its callers."""
+    heap = [site for site in advice.sites if site.kind == "heap"]
+    allocations = sum(site.allocations for site in heap) or 1
+    return [
+        f"{site.at} makes {site.allocations / allocations:.0%} of all allocations: it is probably "
+        "a wrapper of malloc, in a library without symbols and frame pointers, so that all of its "
+        "callers are one site; the library's debug symbols name it (on Debian, `dpkg -S "
+        f"{place}` prints the package; its symbols are in PACKAGE-dbgsym), and a build with "
+        "-fno-omit-frame-pointer divides it by caller"
+        for site in heap
+        if site.allocations >= MANY_ALLOCATIONS and site.allocations >= MOST_OF_ALL * allocations
+        if not site.functions and len(site.chain) == 1
+        for place, _, offset in [site.chain[0].rpartition("+")]
+        if ".so" in Path(place).name and site.at == f"{Path(place).name}+{offset}"
+    ]
 
 
 def on_sample(every: int) -> list[str]:

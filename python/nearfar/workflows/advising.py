@@ -125,6 +125,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     result.warnings += [
         *(text for each in loaded for text in each.notes),
         *advice_notes.on_plan(plan),
+        *advice_notes.on_wrappers(found[0].advice),
         *advice_notes.faster(seen.coster.near, memories, found),
     ]
     advice_basis.add(result, near, fars, memories, seen.coster.near)
@@ -218,6 +219,7 @@ def _write_plan(
         heap,
         asked.labels.at,
         wanted.program or [wanted.name()],
+        attached=wanted.pid is not None,
     )
     path = folder / f"{_plan_name(wanted)}.plan"
     write_whole(path, text, "name another folder with --out")

@@ -29,6 +29,7 @@ from nearfar.sampling.run import (
     sample_process,
     sample_program,
 )
+from nearfar.units import format_time
 from nearfar.workflows import advice_notes
 from nearfar.workflows.host_here import host_for
 from nearfar.workflows.observation import (
@@ -90,6 +91,10 @@ def observe(
 def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
     """The samples, and whether other programs ran meanwhile."""
     watch = Watch("the program")
+    if wanted.pid is not None:
+        recording.session.progress.note(
+            f"sampling process {wanted.pid} for {format_time(wanted.time_s)}; it is not stopped"
+        )
     sampled = _sampled(wanted)
     if wanted.pid is not None:
         watch.observed(sampled.user_s + sampled.system_s)

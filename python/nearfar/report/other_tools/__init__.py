@@ -21,17 +21,19 @@ _WRITERS: dict[PlacementTool, Callable[[AdviceResult], list[str]]] = {
     "weighted-interleave": weighted_interleave.lines,
     "memkind": memkind.lines,
 }
-#: Tools that place a program from its start, or in its source.
-_STARTING: tuple[PlacementTool, ...] = ("numactl", "weighted-interleave", "memkind")
+#: Tools that place a program from its start: their script starts a running process again.
+_STARTING: tuple[PlacementTool, ...] = ("numactl", "weighted-interleave")
 
 
-def require_tool(tool: PlacementTool, *, has_program: bool) -> None:
-    """Raise BadInputError if the tool cannot place what is observed."""
-    if tool in _STARTING and not has_program:
-        raise BadInputError(
-            f"{tool} cannot place a running process or a file of samples",
-            "use --emit damo or `nearfar place --pid`, or name a program after --",
-        )
+def require_tool(tool: PlacementTool, *, has_program: bool, is_running: bool = False) -> None:
+    """Raise BadInputError if the tool cannot place what is observed: a program, a running process
+    or a file of samples."""
+    if has_program or tool == "damo" or (is_running and tool in _STARTING):
+        return
+    raise BadInputError(
+        f"{tool} cannot place {'a running process' if is_running else 'a file of samples'}",
+        "use --emit damo or `nearfar place --pid`, or name a program after --",
+    )
 
 
 def script_of(tool: PlacementTool) -> Callable[[AdviceResult], Text]:

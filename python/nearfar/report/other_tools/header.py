@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 
 from nearfar._native import NativeError, parse_tier
 from nearfar.records.advice import AdviceResult
+from nearfar.report.advice_words import program_command
 from nearfar.units import format_size
 
 #: Nodes where the answer does not name them.
@@ -20,8 +20,21 @@ def comment(text: str) -> list[str]:
 
 
 def command(result: AdviceResult) -> str:
-    """The program as a shell takes it."""
-    return shlex.join(result.program)
+    """The program as a shell takes it, with its standard input; ``COMMAND`` for a process that was
+    running."""
+    return "COMMAND" if result.pid is not None else program_command(result)
+
+
+def restart(result: AdviceResult) -> list[str]:
+    """How to place a process that was running with a tool that starts programs."""
+    if result.pid is None:
+        return []
+    return comment(
+        f"It places a program from its start: stop process {result.pid}, and start it with the "
+        "last line, with its command for COMMAND; in a unit of systemd, the last line is its "
+        f"ExecStart. `tr '\\0' ' ' < /proc/{result.pid}/cmdline` prints the command, if the "
+        f"program did not change it. `nearfar place --pid {result.pid}` moves its pages now."
+    )
 
 
 def header(result: AdviceResult) -> list[str]:

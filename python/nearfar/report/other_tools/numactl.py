@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.advice import AdviceResult
-from nearfar.report.other_tools.header import command, comment, header
+from nearfar.report.other_tools.header import command, comment, header, restart
 
 #: Slowdown up to which all memory is put far.
 _ACCEPTED = 1.05
@@ -15,6 +15,7 @@ def lines(result: AdviceResult) -> list[str]:
         return [
             *header(result),
             *comment(f"All data far loses at most {_ACCEPTED - 1:.0%}."),
+            *restart(result),
             f'numactl --membind="$far_node" -- {command(result)}',
         ]
     return [
@@ -23,5 +24,6 @@ def lines(result: AdviceResult) -> list[str]:
             "numactl places a whole program: it cannot keep some of its data near and others far, "
             "as `nearfar run --plan` does. Near memory is used first, far memory if that is full."
         ),
+        *restart(result),
         f'numactl --preferred="$near_node" -- {command(result)}',
     ]

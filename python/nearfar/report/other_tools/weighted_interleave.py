@@ -10,7 +10,7 @@ from __future__ import annotations
 from nearfar.errors import BadInputError
 from nearfar.machine.interleave_weights import WEIGHTS, weights_of
 from nearfar.records.advice import LOWER_BOUND, AdviceResult
-from nearfar.report.other_tools.header import command, comment, header
+from nearfar.report.other_tools.header import command, comment, header, restart
 from nearfar.units import format_bandwidth
 
 
@@ -45,6 +45,7 @@ def lines(result: AdviceResult) -> list[str]:
             f"memory{alone}. This requires root, Linux 6.9 or later, and a numactl that knows "
             "--weighted-interleave."
         ),
+        *restart(result),
         f'echo {near} > /{WEIGHTS}/node"$near_node"',
         f'echo {far} > /{WEIGHTS}/node"$far_node"',
         f'numactl --weighted-interleave="$near_node,$far_node" -- {command(result)}',

@@ -24,7 +24,9 @@ def advice(result: AdviceResult) -> RenderableType:
     found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
     parts: list[RenderableType] = [Text(line, style="dim") for line in words.basis(result)]
     for far in result.fars:
+        named = [Text(""), Text(f"On {far.far}", style="bold")] if len(result.fars) > 1 else []
         curve = [] if not result.movable_bytes else [Text(""), *_curve(far)]
+        parts += named
         parts += [*curve, Text(""), *_sites(far)]
     for far in result.fars:
         parts += [Text(""), _bounds(result, far), *_expenses(far)]
@@ -89,7 +91,8 @@ def _different(curve: Sequence[BudgetPoint]) -> Iterator[BudgetPoint]:
 
 
 def _curve(far: FarAdvice) -> list[RenderableType]:
-    """Return slowdown by budget, from none to all movable memory, with bars; the knee is marked.
+    """Return slowdown by near memory, from none to all that is movable, with bars; the knee, the
+    plan if it is elsewhere, and plans that interleave sites are marked.
 
     Budgets that keep the same near as a smaller one are left out.
     """
@@ -99,15 +102,16 @@ def _curve(far: FarAdvice) -> list[RenderableType]:
     rows = []
     for point in _different(far.curve):
         width = round(_BAR * (point.slowdown - 1) / whole)
-        mark = "  knee" if point is knee else ""
+        is_plan = point.near_bytes == far.near_bytes != far.knee_bytes
+        marks = {"knee": point is knee, "plan": is_plan, "interleaved": point.interleaved}
+        mark = "  " + ", ".join(name for name, holds in marks.items() if holds)
         price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
         rows.append(
             [
-                format_size(point.near_budget_bytes),
                 format_size(point.near_bytes),
                 f"{point.slowdown:.3f}",
-                "█" * max(width, 0) + mark,
+                ("█" * max(width, 0) + mark).rstrip(),
                 price,
             ]
         )
-    return [columns(["Near budget", "Used", "Slowdown", "", ""], rows, 99)]
+    return [columns(["Near memory", "Slowdown", "", ""], rows, 99)]
