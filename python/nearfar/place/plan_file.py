@@ -92,8 +92,8 @@ def _promised(
     *,
     counted: bool,
 ) -> RulePromise:
-    """``counted``: reads and writes were; estimates of samples are no promise, since stores that
-    the store buffer hides are missing in them."""
+    """``counted``: reads and writes were. Estimates from samples are not promised: stores that the
+    store buffer hides are missing in them."""
     total = sum(gains.values()) or 1.0
     gain = sum(gains.get(site.number, 0.0) for site in rule.sites)
     return RulePromise(
