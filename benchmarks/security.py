@@ -1,12 +1,12 @@
 """Security cases of mimalloc-bench under several allocators.
 
-Usage: security.py FOLDER
+Usage: security.py FOLDER [NAME=LIBRARY]...
 
 FOLDER is ``bench/security`` of a checkout of mimalloc-bench. Builds its 116 programs in a temporary
-folder and runs each three times under glibc, libhmalloc, and the allocators of Debian that are
-installed. A case is stopped if it does not print ``NOT_CAUGHT`` in any of the runs: the allocator
-ended it with SIGABRT, it ended by SIGSEGV or another signal (*crashes*: an inaccessible page, or
-damaged metadata), or what it looks for did not happen (*prevented*).
+folder and runs each three times under glibc, libhmalloc, the allocators of Debian that are
+installed, and those that are named. A case is stopped if it does not print ``NOT_CAUGHT`` in any of
+the runs: the allocator ended it with SIGABRT, it ended by SIGSEGV or another signal (*crashes*: an
+inaccessible page, or damaged metadata), or what it looks for did not happen (*prevented*).
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def main() -> None:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NEARFAR_"))}
     with tempfile.TemporaryDirectory() as folder:
         programs = build(Path(sys.argv[1]), Path(folder))
+        named = {name: (Path(path), {}) for name, path in (a.split("=") for a in sys.argv[2:])}
         print("allocator, stopped, reported, crashes, prevented, of")
-        for name, (library, settings) in ALLOCATORS.items():
+        for name, (library, settings) in {**ALLOCATORS, **named}.items():
             if library is not None and not library.exists():
                 continue
             preload = {} if library is None else {"LD_PRELOAD": str(library)}
