@@ -35,7 +35,7 @@
  *                    libhmalloc-preload.so: a plan file (docs/formats/plan.md)
  *                NEARFAR_HMALLOC_DECAY_MS
  *                    minimum time for which freed memory is kept before a later call returns it
- *                    to the system (default 250; -1 keeps it)
+ *                    to the system (default 1000; -1 keeps it)
  *                NEARFAR_HMALLOC_STATS
  *                    exit, signal:NUMBER, separated by ',': when statistics are written; rules:
  *                    include what each rule of the plan placed
@@ -263,6 +263,15 @@ HM_API int hm_stats(hm_tier tier, struct hm_tier_stats* stats) HM_NOTHROW;
 /** Fills the statistics of a heap; spilled, returned_bytes and metadata_bytes are 0. The
  *  statistics of the tier include those of its heaps. */
 HM_API void hm_heap_stats(hm_heap* heap, struct hm_tier_stats* stats) HM_NOTHROW;
+
+/** What the two calls above compile to: `bytes` is the size of the struct in the header that the
+ *  program was built with. At most so many bytes are written; fields that the library does not know
+ *  are 0. The functions without a size fill the eleven fields of version 1.0. */
+HM_API int hm_stats_sized(hm_tier tier, struct hm_tier_stats* stats, size_t bytes) HM_NOTHROW;
+HM_API void hm_heap_stats_sized(hm_heap* heap, struct hm_tier_stats* stats,
+                                size_t bytes) HM_NOTHROW;
+#define hm_stats(tier, stats) hm_stats_sized(tier, stats, sizeof(struct hm_tier_stats))
+#define hm_heap_stats(heap, stats) hm_heap_stats_sized(heap, stats, sizeof(struct hm_tier_stats))
 
 /** Reads one statistic by its name: `tier.NAME.KEY`, as hm_stats_write() writes it, for instance
  *  "tier.far.live_bytes". Errors: EINVAL for NULL, ENOENT for an unknown name, ENODEV for a tier

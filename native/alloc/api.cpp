@@ -167,10 +167,16 @@ int hm_place_variables(const char* tier, char* begin, char* end, char* pages_end
 
 const char* hm_error() noexcept { return last_error(); }
 
-int hm_stats(hm_tier tier, struct hm_tier_stats* stats) noexcept {
+int hm_stats_sized(hm_tier tier, struct hm_tier_stats* stats, std::size_t bytes) noexcept {
   if (!check_tier(tier)) return -1;
-  read_stats(process_allocator, static_cast<unsigned>(tier), *stats);
+  hm_tier_stats all;
+  read_stats(process_allocator, static_cast<unsigned>(tier), all);
+  copy_stats(all, stats, bytes);
   return 0;
+}
+
+int(hm_stats)(hm_tier tier, struct hm_tier_stats* stats) noexcept {
+  return hm_stats_sized(tier, stats, first_stats_bytes);
 }
 
 int hm_ctl(const char* name, std::uint64_t* value) noexcept {

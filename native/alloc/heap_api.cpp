@@ -8,6 +8,7 @@
 #include "alloc/api.hpp"
 #include "alloc/diagnostics.hpp"
 #include "alloc/hooks.hpp"
+#include "alloc/stats.hpp"
 #include "os/process.hpp"
 
 using namespace nearfar;
@@ -94,8 +95,14 @@ hm_tier hm_heap_tier(hm_heap* heap) noexcept {
   return static_cast<hm_tier>(of.tier - process_allocator.tiers);
 }
 
-void hm_heap_stats(hm_heap* heap, struct hm_tier_stats* stats) noexcept {
-  Arenas::read_stats(require_heap("hm_heap_stats", heap), *stats);
+void hm_heap_stats_sized(hm_heap* heap, struct hm_tier_stats* stats, std::size_t bytes) noexcept {
+  hm_tier_stats all;
+  Arenas::read_stats(require_heap("hm_heap_stats", heap), all);
+  copy_stats(all, stats, bytes);
+}
+
+void(hm_heap_stats)(hm_heap* heap, struct hm_tier_stats* stats) noexcept {
+  hm_heap_stats_sized(heap, stats, first_stats_bytes);
 }
 
 } // extern "C"

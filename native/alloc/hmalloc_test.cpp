@@ -1,10 +1,12 @@
 #include <nearfar/hmalloc.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <iterator>
 #include <string>
 #include <unistd.h>
 
@@ -214,6 +216,29 @@ TEST_CASE("statistics count allocations, frees and bytes") {
   REQUIRE(hm_stats(HM_NEAR, &after) == 0);
   CHECK(after.frees - before.frees == 3);
   CHECK(after.live_bytes == before.live_bytes);
+}
+
+TEST_CASE("statistics fill no more than the struct of the header that a program was built with") {
+  constexpr std::uint64_t untouched = 0xABABABABABABABAB;
+  constexpr std::size_t fields_of_1_0 = 11;
+  std::uint64_t fields[fields_of_1_0 + 8];
+  auto* stats = reinterpret_cast<hm_tier_stats*>(fields);
+  const auto filled = [&](auto&& call) {
+    std::fill(std::begin(fields), std::end(fields), untouched);
+    call();
+    return static_cast<std::size_t>(std::find(std::begin(fields), std::end(fields), untouched) -
+                                    std::begin(fields));
+  };
+  hm_heap* heap = hm_heap_create(HM_NEAR, 0);
+  REQUIRE(heap != nullptr);
+  CHECK(filled([&] { REQUIRE((hm_stats)(HM_NEAR, stats) == 0); }) == fields_of_1_0);
+  CHECK(filled([&] { (hm_heap_stats)(heap, stats); }) == fields_of_1_0);
+  CHECK(filled([&] { REQUIRE(hm_stats_sized(HM_NEAR, stats, 16) == 0); }) == 2);
+  CHECK(filled([&] { hm_heap_stats_sized(heap, stats, 16); }) == 2);
+  // A newer header: what this library does not know is 0.
+  CHECK(filled([&] { hm_heap_stats_sized(heap, stats, sizeof fields); }) == std::size(fields));
+  CHECK(fields[std::size(fields) - 1] == 0);
+  hm_heap_destroy(heap);
 }
 
 TEST_CASE("writing statistics to an invalid or full descriptor is an error") {

@@ -1,5 +1,6 @@
 #include "alloc/stats.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cinttypes>
@@ -277,6 +278,12 @@ std::uint64_t read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& sta
   stats.capacity_bytes = heap.runs.options().capacity;
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
   return large_bytes;
+}
+
+void copy_stats(const hm_tier_stats& from, hm_tier_stats* to, std::size_t bytes) {
+  const std::size_t known = std::min(bytes, sizeof from);
+  std::memcpy(to, &from, known);
+  std::memset(reinterpret_cast<std::byte*>(to) + known, 0, bytes - known);
 }
 
 std::array<NamedStatistic, 12> named_statistics(Allocator& allocator, unsigned tier) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <nearfar/hmalloc.h>
 
@@ -19,6 +20,13 @@ class Allocator;
 
 /// Fills `stats`. Returns the part of live_bytes that is in large blocks.
 std::uint64_t read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
+
+/// Copies statistics to the struct of a program that was built with this header, an older or a newer
+/// one: `bytes` is its size there.
+void copy_stats(const hm_tier_stats& from, hm_tier_stats* to, std::size_t bytes);
+/// Of the struct in version 1.0.
+constexpr std::size_t first_stats_bytes =
+    offsetof(hm_tier_stats, capacity_bytes) + sizeof(std::uint64_t);
 
 struct NamedStatistic {
   const char* key;
