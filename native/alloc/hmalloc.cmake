@@ -52,6 +52,8 @@ if(NEARFAR_TESTS)
   file(GLOB alloc_tests CONFIGURE_DEPENDS alloc/*_test.cpp)
   nearfar_test(alloc_test alloc ${alloc_tests})
   target_link_libraries(alloc_test PRIVATE hmalloc_static nearfar_os)
+  nearfar_test(alloc_profiler_test alloc alloc/checks/profiler_test.cpp)
+  target_link_libraries(alloc_profiler_test PRIVATE hmalloc_static nearfar_os)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_test(NAME "alloc: clang reports violations of the lock order"
              COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -Wthread-safety
