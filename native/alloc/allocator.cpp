@@ -128,8 +128,12 @@ std::uint16_t Allocator::fast_owner_of(const TierStacks& stacks) const {
 }
 
 void Allocator::choose_home() const {
-  for (TierStacks* stacks : this_thread_cache->tiers)
-    if (stacks != &empty_stacks) stacks->fast_owner = fast_owner_of(*stacks);
+  for (TierStacks* stacks : this_thread_cache->tiers) {
+    if (stacks == &empty_stacks) continue;
+    stacks->fast_owner = fast_owner_of(*stacks);
+    const bool late = stacks->caches && stacks->owner != no_owner;
+    stacks->quarantine = late ? this_thread_cache->quarantine : nullptr;
+  }
   home_stacks = this_thread_cache->tiers[settings.default_tier];
 }
 
@@ -169,7 +173,7 @@ void Allocator::close_thread_cache(ThreadCache* cache) {
   home_stacks = &empty_stacks;
   if (cache->quarantine != nullptr)
     for (Quarantine::Half& half : cache->quarantine->halves)
-      release_quarantined(half);
+      release_quarantined(*cache->quarantine, half);
   const bool warm = caches.warm_count() < max_warm && !decay.immediate();
   for (unsigned t = 0; t < tier_count && warm; ++t)
     flush_stacks(*cache, t, keep_bytes);

@@ -155,15 +155,16 @@ private:
   void release_block(BlockRef ref);
   void release_in_arena(void* ptr, const Span& span);
   std::size_t purge(TierHeap& tier, bool all) NEARFAR_REQUIRES(decay.purge_lock);
+  void release_late(void* ptr, const Span& span, TierStacks& stacks);
   void release_cached(void* ptr);
   void make_room(unsigned tier, TierStacks& stacks, unsigned size_class);
   void flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_class, std::uint32_t keep);
   void flush_returned(unsigned tier, TierStacks& stacks, unsigned size_class);
   std::uint16_t fast_owner_of(const TierStacks& stacks) const;
   static bool push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref);
-  void quarantine(BlockRef ref, unsigned size_class);
-  Quarantine* make_room_in_quarantine();
-  void release_quarantined(Quarantine::Half& half);
+  void quarantine(BlockRef ref, unsigned size_class, BlockStack* stack);
+  Quarantine* thread_quarantine();
+  void release_quarantined(Quarantine& blocks, Quarantine::Half& half);
   BlockRef live_block(const void* ptr, const Span& span, const char* call) const;
   bool is_large(const void* ptr, const Span& span) const;
   int budget_of(const void* ptr) const;
@@ -235,7 +236,7 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   const Span& span = window.spans[offset >> span_shift];
   TierStacks& stacks = this == &process_allocator ? *home_stacks : empty_stacks;
   if (span.owner() != stacks.fast_owner) [[unlikely]]
-    return release_cached(ptr);
+    return release_late(ptr, span, stacks);
   const std::size_t size_class = span.size_class.load(std::memory_order_relaxed);
   BlockStack& stack = stacks.stacks[size_class];
   AtomicBlockState* state = state_of(span, ptr);

@@ -121,7 +121,8 @@ void prepare_copy(TierHeap& tier, TierCopy& copy) {
 /// stacks leak, because an interrupted call may be using them.
 void remove_in_child(TierHeap& tier) {
   const auto number = static_cast<unsigned>(&tier - process_allocator.tiers);
-  if (this_thread_cache->is_owned()) forget_quarantined(*this_thread_cache, number);
+  if (this_thread_cache->is_owned())
+    forget_quarantined(process_allocator.window, *this_thread_cache, number);
   this_thread_cache->tiers[number] = &empty_stacks; // so that its cached blocks are not allocated
   process_allocator.choose_home();
   process_allocator.arenas.lose(tier);

@@ -54,6 +54,20 @@ bool Allocator::push(TierStacks& stacks, unsigned size_class, std::uint16_t owne
   return owner == stacks.owner ? stack.push(ref) : stack.push_to_return(ref);
 }
 
+/// Frees a block whose span is not that of the fast path of release(): the fast path while the
+/// quarantine is on.
+void Allocator::release_late(void* ptr, const Span& span, TierStacks& stacks) {
+  Quarantine* blocks = stacks.quarantine;
+  if (blocks == nullptr || span.owner() != stacks.owner) return release_cached(ptr);
+  const std::size_t size_class = span.size_class.load(relaxed);
+  AtomicBlockState* state = state_of(span, ptr);
+  if (state == nullptr || state->load(relaxed) != live || size_class >= blocks->small_classes ||
+      blocks->next == blocks->end) [[unlikely]]
+    return release_cached(ptr);
+  blocks->add({static_cast<std::byte*>(ptr), state}, &stacks.stacks[size_class]);
+  state->store(quarantined, relaxed);
+}
+
 /// Frees a block that is not in a slab of the default tier's stacks.
 void Allocator::release_cached(void* ptr) {
   const Span& span = window.span_of(ptr);
@@ -64,7 +78,8 @@ void Allocator::release_cached(void* ptr) {
   AtomicBlockState* state = state_of(span, ptr);
   if (state == nullptr || state->load(relaxed) != live) return release_slowly(ptr);
   const BlockRef ref{static_cast<std::byte*>(ptr), state};
-  if (settings.quarantine_bytes != 0) return quarantine(ref, size_class);
+  if (settings.quarantine_bytes != 0)
+    return quarantine(ref, size_class, &stacks.stacks[size_class]);
   if (!push(stacks, size_class, span.owner(), ref)) release_slowly(ptr);
 }
 
@@ -135,7 +150,7 @@ void Allocator::release_slowly(void* ptr) {
     if (const int state = ref.state->load(relaxed); state >= budgeted)
       plan.discharge(state - budgeted + 1, ref.block, class_infos[size_class].bytes);
     if (settings.quarantine_bytes != 0)
-      quarantine(ref, size_class);
+      quarantine(ref, size_class, nullptr);
     else if (settings.writes_blocks())
       release_checked(ref);
     else

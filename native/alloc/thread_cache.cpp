@@ -101,6 +101,7 @@ void ThreadCaches::set_idle(ThreadCache* cache) {
   cache->idle = true;
   for (unsigned t = 0; t < tier_count; ++t) {
     if (cache->tiers[t] == &empty_stacks) continue;
+    cache->tiers[t]->quarantine = nullptr;
     for (unsigned c = 0; c < cached_classes; ++c) {
       BlockStack& stack = cache->tiers[t]->stacks[c];
       past_counts_[t][c].allocations.add(stack.allocations());

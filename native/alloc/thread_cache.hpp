@@ -133,6 +133,8 @@ private:
   Counter base_;             ///< count() + allocations() - frees()
 };
 
+struct Quarantine;
+
 struct TierStacks {
   BlockStack stacks[cached_classes];
   SlabList owned[cached_classes];
@@ -140,12 +142,12 @@ struct TierStacks {
   /// `owner` if release() may push blocks of these slabs without further checks, else
   /// no_fast_owner.
   std::uint16_t fast_owner = no_fast_owner;
-  bool caches = false; ///< blocks are kept in stacks
+  bool caches = false;              ///< blocks are kept in stacks
+  Quarantine* quarantine = nullptr; ///< of the thread, for blocks of slabs of `owner`
 
   static constexpr std::uint16_t no_fast_owner = last_owner + 1; ///< owns no slab
 };
 
-struct Quarantine;
 struct SiteCache;
 
 struct ThreadCache {
