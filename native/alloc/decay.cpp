@@ -1,22 +1,18 @@
 #include "alloc/decay.hpp"
 
-#include <algorithm>
-
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
 
 bool Decay::advance() {
   constexpr auto relaxed = std::memory_order_relaxed;
-  constexpr std::uint64_t ticks_until_old = 2; // see old_enough()
   const int tick_ms = decay_ms_.load(relaxed);
   if (tick_ms <= 0) return tick_ms == 0;
   const std::uint64_t now = os::coarse_ms();
   std::uint64_t last = last_tick_ms_.load(relaxed);
   if (now < last + static_cast<std::uint64_t>(tick_ms)) return false;
   if (!last_tick_ms_.compare_exchange_strong(last, now, relaxed)) return false;
-  const std::uint64_t ticks = (now - last) / static_cast<std::uint64_t>(tick_ms);
-  tick_.fetch_add(static_cast<std::uint8_t>(std::min(ticks, ticks_until_old)), relaxed);
+  tick_.fetch_add(1, relaxed);
   return true;
 }
 

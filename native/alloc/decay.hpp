@@ -2,7 +2,8 @@
 //
 // Time is counted in ticks of the decay time. Memory that was freed in one tick and not used since
 // is returned one tick later, by the next call of malloc or free that takes a slow path (refills or
-// flushes a thread's cache, or handles a large block). The library never creates a thread for it:
+// flushes a thread's cache, or handles a large block). A pause without such calls is one tick, however
+// long: a program that goes on uses its memory again. The library never creates a thread for it:
 // libc frees blocks while it holds locks of its own, for instance that of its cache of thread
 // stacks, which pthread_create() takes too.
 //
@@ -25,7 +26,7 @@ public:
   void set_ms(int milliseconds) { decay_ms_.store(milliseconds, std::memory_order_relaxed); }
   bool immediate() const { return decay_ms_.load(std::memory_order_relaxed) == 0; }
 
-  /// Counts the ticks that have passed. Returns whether memory may be due: the caller then calls
+  /// Counts a tick if its time has passed. Returns whether memory may be due: the caller then calls
   /// Allocator::return_old_memory(), holding no lock.
   bool advance();
 
@@ -33,7 +34,7 @@ public:
   os::Lock purge_lock NEARFAR_LOCK_LEVEL(purge);
 
 private:
-  static constexpr int default_ms = 250;
+  static constexpr int default_ms = 1000;
 
   std::atomic<std::uint8_t> tick_{0};
   std::atomic<int> decay_ms_{default_ms};

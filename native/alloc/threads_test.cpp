@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "alloc/allocator.hpp"
 #include "base/random.hpp"
 
 namespace {
@@ -80,6 +81,8 @@ std::uint64_t returned_bytes() {
 
 TEST_CASE("freed memory is returned by a later call, without a thread of the library") {
   constexpr std::size_t count = 40, bytes = 1'000'000;
+  constexpr int default_ms = 1000, short_ms = 250;
+  nearfar::alloc::process_allocator.decay.set_ms(short_ms);
   void* blocks[count];
   for (void*& block : blocks)
     block = std::memset(hm_malloc(HM_NEAR, bytes), 1, bytes);
@@ -89,11 +92,22 @@ TEST_CASE("freed memory is returned by a later call, without a thread of the lib
   for (void* block : blocks)
     hm_free(block);
   CHECK(thread_count() == threads);
-  for (int i = 0; i < 3; ++i) { // longer than the decay time of 250 ms, in total than two
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (int i = 0; i < 3; ++i) { // longer than the decay time, in total than two
+    std::this_thread::sleep_for(std::chrono::milliseconds(short_ms + 50));
     hm_free(hm_malloc(HM_NEAR, bytes));
   }
   CHECK(returned_bytes() - before > count * bytes * 9 / 10);
+  nearfar::alloc::process_allocator.decay.set_ms(default_ms);
+}
+
+TEST_CASE("a pause is one tick of the decay, however long") {
+  nearfar::alloc::Decay decay;
+  decay.set_ms(1);
+  REQUIRE(decay.advance());
+  const std::uint8_t before = decay.tick();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK(decay.advance());
+  CHECK(decay.tick() == before + 1);
 }
 
 #ifndef __SANITIZE_THREAD__ // which does not support threads in a child
