@@ -15,3 +15,6 @@ struct CallSite {
 /// The call of the function that contains this.
 #define NEARFAR_CALL_SITE                                                                          \
   ::nearfar::CallSite { __builtin_return_address(0), __builtin_frame_address(0) }
+
+/// A function that a library defines in place of libc's.
+#define NEARFAR_ENTRY_POINT __attribute__((visibility("default"), used))

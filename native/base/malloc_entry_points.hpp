@@ -39,13 +39,13 @@
 
 #include "base/call_site.hpp"
 
-#define NEARFAR_ENTRY_POINT __attribute__((visibility("default"), used))
-
 extern "C" {
 
+#ifndef NEARFAR_OWN_MALLOC // the file has a malloc() of its own
 NEARFAR_ENTRY_POINT void* malloc(std::size_t bytes) noexcept {
   return NEARFAR_MALLOC::allocate(bytes, NEARFAR_CALL_SITE);
 }
+#endif
 
 NEARFAR_ENTRY_POINT void* calloc(std::size_t count, std::size_t bytes) noexcept {
   return NEARFAR_MALLOC::allocate_zeroed(count, bytes, NEARFAR_CALL_SITE);

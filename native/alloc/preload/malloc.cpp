@@ -119,8 +119,21 @@ struct PlacedMalloc {
   }
 };
 
+/// Called last by malloc(), so that return address and frame are those of malloc().
+[[gnu::noinline]] void* malloc_by_plan(std::size_t size) {
+  return PlacedMalloc::allocate_by_plan(size, NEARFAR_CALL_SITE);
+}
+
 } // namespace
 
+/// Without a plan, it needs no frame to find its caller.
+extern "C" NEARFAR_ENTRY_POINT void* malloc(std::size_t size) noexcept {
+  if (process_allocator.settings.has_plan) [[unlikely]]
+    return malloc_by_plan(size);
+  return process_allocator.allocate_in_default(size);
+}
+
+#define NEARFAR_OWN_MALLOC
 #define NEARFAR_MALLOC PlacedMalloc
 #include "base/malloc_entry_points.hpp"
 
