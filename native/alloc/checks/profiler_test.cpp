@@ -172,7 +172,7 @@ TEST_CASE("each block of concurrent threads is reported once, and freed once") {
   CHECK(profiler().wrong == 0);
 }
 
-TEST_CASE("a heap profiler of a forked child hears of the blocks that it frees") {
+TEST_CASE("a heap profiler is called in a forked child") {
   void* block = hm_malloc(HM_NEAR, 1000);
   const int status = nearfar::test::status_in_child([block] {
     hm_free(block);
