@@ -52,6 +52,8 @@ public:
   void* allocate(unsigned tier, std::size_t size);
   /// The same in the default tier of malloc().
   void* allocate_in_default(std::size_t size);
+  /// The same for small blocks, from the calling thread's stack. Returns nullptr if it has none.
+  void* allocate_cached_in_default(std::size_t size);
   void* allocate_zeroed(unsigned tier, std::size_t count, std::size_t size);
   /// `alignment` is a power of two.
   void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
@@ -220,13 +222,15 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   return allocate_slowly(tier, size, nullptr);
 }
 
+[[gnu::always_inline]] inline void* Allocator::allocate_cached_in_default(std::size_t size) {
+  if (size > table_bytes) [[unlikely]]
+    return nullptr;
+  return home_stacks->stacks[class_of(size)].pop();
+}
+
 [[gnu::always_inline]] inline void* Allocator::allocate_in_default(std::size_t size) {
-  if (size <= table_bytes) [[likely]] {
-    void* block = home_stacks->stacks[class_of(size)].pop();
-    if (block != nullptr) [[likely]]
-      return block;
-  }
-  return allocate_in_default_slowly(size);
+  void* block = allocate_cached_in_default(size);
+  return block != nullptr ? block : allocate_in_default_slowly(size);
 }
 
 [[gnu::always_inline]] inline void Allocator::release(void* ptr) {

@@ -20,6 +20,10 @@
 //     static void* new_failed(std::size_t bytes, std::size_t alignment, nearfar::CallSite site);
 //     static void* nothrow_new_failed(std::size_t bytes, std::size_t alignment);
 //   };
+//   #define NEARFAR_MALLOC_CACHED Implementation::FUNCTION
+//
+// The last is optional: FUNCTION(bytes) returns a block, or nullptr if it has none or needs the call
+// site. malloc() and operator new call it first, and have no frame while it succeeds.
 //
 // Functions that neither allocate nor free (malloc_usable_size) are not here: the preload library
 // defines them, and under the shim they reach the program's allocator.
@@ -39,13 +43,26 @@
 
 #include "base/call_site.hpp"
 
-extern "C" {
-
-#ifndef NEARFAR_OWN_MALLOC // the file has a malloc() of its own
-NEARFAR_ENTRY_POINT void* malloc(std::size_t bytes) noexcept {
+#ifdef NEARFAR_MALLOC_CACHED
+namespace nearfar {
+/// Called last by malloc(), so that return address and frame are those of malloc().
+[[gnu::noinline]] inline void* allocate_by_site(std::size_t bytes) {
   return NEARFAR_MALLOC::allocate(bytes, NEARFAR_CALL_SITE);
 }
+} // namespace nearfar
 #endif
+
+extern "C" {
+
+NEARFAR_ENTRY_POINT void* malloc(std::size_t bytes) noexcept {
+#ifdef NEARFAR_MALLOC_CACHED
+  if (void* block = NEARFAR_MALLOC_CACHED(bytes); block != nullptr) [[likely]]
+    return block;
+  return nearfar::allocate_by_site(bytes);
+#else
+  return NEARFAR_MALLOC::allocate(bytes, NEARFAR_CALL_SITE);
+#endif
+}
 
 NEARFAR_ENTRY_POINT void* calloc(std::size_t count, std::size_t bytes) noexcept {
   return NEARFAR_MALLOC::allocate_zeroed(count, bytes, NEARFAR_CALL_SITE);
@@ -146,15 +163,31 @@ namespace nearfar {
   return block != nullptr ? block : NEARFAR_MALLOC::nothrow_new_failed(bytes, alignment);
 }
 
+#ifdef NEARFAR_MALLOC_CACHED
+/// Called last by operator new, as allocate_by_site() by malloc().
+[[gnu::noinline]] inline void* new_by_site(std::size_t bytes) {
+  return new_block(bytes, 0, NEARFAR_CALL_SITE);
+}
+#endif
+
 } // namespace nearfar
 
+#ifdef NEARFAR_MALLOC_CACHED
+#define NEARFAR_PLAIN_NEW(name)                                                                    \
+  NEARFAR_ENTRY_POINT void* operator name(std::size_t bytes) {                                     \
+    void* block = NEARFAR_MALLOC_CACHED(bytes);                                                    \
+    return block != nullptr ? block : ::nearfar::new_by_site(bytes);                               \
+  }
+#else
+#define NEARFAR_PLAIN_NEW(name) NEARFAR_NEW(name, (std::size_t bytes), 0, new_block)
+#endif
 // One line for each form: parameters, expression of the alignment, function.
 #define NEARFAR_NEW(name, parameters, alignment, function, ...)                                    \
   NEARFAR_ENTRY_POINT void* operator name parameters __VA_ARGS__ {                                 \
     return ::nearfar::function(bytes, alignment, NEARFAR_CALL_SITE);                               \
   }
 #define NEARFAR_NEW_FORMS(name)                                                                    \
-  NEARFAR_NEW(name, (std::size_t bytes), 0, new_block)                                             \
+  NEARFAR_PLAIN_NEW(name)                                                                          \
   NEARFAR_NEW(name, (std::size_t bytes, std::align_val_t alignment),                               \
               static_cast<std::size_t>(alignment), new_block)                                      \
   NEARFAR_NEW(name, (std::size_t bytes, const std::nothrow_t&), 0, new_block_nothrow, noexcept)    \

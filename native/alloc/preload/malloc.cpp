@@ -49,6 +49,12 @@ struct PlacedMalloc {
     return process_allocator.allocate_in_default(size);
   }
 
+  [[gnu::always_inline]] static void* allocate_cached(std::size_t size) {
+    if (process_allocator.settings.has_plan) [[unlikely]]
+      return nullptr;
+    return process_allocator.allocate_cached_in_default(size);
+  }
+
   [[gnu::noinline]] static void* allocate_by_plan(std::size_t size, CallSite site) {
     return place_by_plan(size, site,
                          [&](unsigned tier) { return process_allocator.allocate(tier, size); });
@@ -119,22 +125,10 @@ struct PlacedMalloc {
   }
 };
 
-/// Called last by malloc(), so that return address and frame are those of malloc().
-[[gnu::noinline]] void* malloc_by_plan(std::size_t size) {
-  return PlacedMalloc::allocate_by_plan(size, NEARFAR_CALL_SITE);
-}
-
 } // namespace
 
-/// Without a plan, it needs no frame to find its caller.
-extern "C" NEARFAR_ENTRY_POINT void* malloc(std::size_t size) noexcept {
-  if (process_allocator.settings.has_plan) [[unlikely]]
-    return malloc_by_plan(size);
-  return process_allocator.allocate_in_default(size);
-}
-
-#define NEARFAR_OWN_MALLOC
 #define NEARFAR_MALLOC PlacedMalloc
+#define NEARFAR_MALLOC_CACHED PlacedMalloc::allocate_cached
 #include "base/malloc_entry_points.hpp"
 
 /// As on macOS and in other allocators.
