@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { threads = 4, own_blocks = 200, shared_blocks = 64, steps = 40000, most_frees = 100000 };
+enum { threads = 4, own_blocks = 200, shared_blocks = 64, steps = 15000, most_frees = 100000 };
 
 struct block {
   size_t size;
