@@ -27,7 +27,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_freed_block_waits_for_other_frees(program: Path, tier: str) -> None:
     done = preloaded(program, "delay", settings={**_QUARANTINE, **_TIERS[tier]})
     assert (done.returncode, done.stderr) == (0, "")
-    frees = dict(map(int, line.split()) for line in done.stdout.splitlines())
+    lines = [line.split() for line in done.stdout.splitlines()]
+    frees = {int(size): int(count) for size, count in lines}
     assert frees.keys() == _LEAST_FREES.keys()
     for size, least in _LEAST_FREES.items():
         assert least <= frees[size] < 10_000, size
