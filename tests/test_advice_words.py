@@ -89,7 +89,7 @@ def test_a_site_that_hides_its_callers_is_called_a_wrapper() -> None:
         allocations=2_000_000,
     )
     (said,) = on_wrappers(FarAdvice.model_construct(sites=[wrapper]))
-    assert "libsqlite3.so.0.8.6+0xa7504 makes 100% of all allocations" in said
+    assert "the site libsqlite3.so.0.8.6+0xa7504 makes 100% of all allocations" in said
     assert f"`dpkg -S {library}`" in said
     named = wrapper.model_copy(update={"at": "sqlite3MemMalloc+0x14 (libsqlite3.so.0.8.6)"})
     deeper = wrapper.model_copy(update={"chain": [*wrapper.chain, "/usr/bin/sqlite3+0x10"]})

@@ -95,6 +95,8 @@ def test_the_chased_site_makes_the_loss_and_is_kept_near(
     low, high = found["intervals"]["slowdown_all_far"]
     assert low < found["slowdown_all_far"] < high
     assert (found["observed_on"], found["observed_latency_ns"]) == ("dram", 155)  # not ddr4
+    assert found["intervals"]["observed_latency_ns"] == [150, 160]
+    assert found["provenance"]["near_page_walk_ns"]["origin"] == "measured"  # that of dram
     assert found["provenance"]["time_near_s"]["origin"] == "modelled"
     assert found["provenance"]["time_observed_s"]["origin"] == "measured"
     assert found["cpu_near_s"] < found["cpu_observed_s"]  # ddr4 is faster than the memory here

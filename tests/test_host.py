@@ -432,6 +432,7 @@ def disturbed_meter() -> MemoryMeter:
         for timed in meter.plan.grid:
             value = {"touch": 500.0, "load": 160.0 / best, "read": 4.6e9, "ntwrite": 20e9}
             rate = value[timed.what] * (best if timed.what in ("read", "ntwrite") else 1.0)
+            rate += 20.0 if timed[:2] == ("load", SMALL) else 0.0
             epoch.add(timed, rate / timed.chains, [])
             share = 0.5 if timed.what == "read" else 0.8 if timed.what == "load" else 1.0
             epoch.companions[timed] = [share]
@@ -443,14 +444,18 @@ def test_a_disturbed_memory_has_its_best_values_and_the_range_of_an_idle_machine
     meter = disturbed_meter()
     read = meter.figures("nearfar", short=True, disturbed=True)[SMALL]
     rate = read["read_bandwidth_by_threads_bytes_per_s"]
-    assert rate.points == [[1.0, 4.6e9]]
+    assert rate.points == [[1.0, pytest.approx(9.2e9)]]  # of the half of the time that it ran
     assert rate.ranges is not None
     assert rate.ranges[0][1] == pytest.approx(2 * 20e9)
     latency = read["read_latency_ns"]
-    assert latency.value == 160
+    assert latency.value == 160  # of huge pages
     assert latency.low == pytest.approx(160 * 0.8 * 0.9)
     assert rate.is_disturbed()
     assert latency.is_disturbed()
+    walks = read["page_walk_by_region_ns"]
+    assert walks.is_disturbed()
+    assert [point[1] for point in walks.points or []] == [20] * 3
+    assert [low for low, _ in walks.ranges or []] == [0] * 3
     calm = meter.figures("nearfar", short=True)[SMALL]
     assert not calm["read_bandwidth_by_threads_bytes_per_s"].is_disturbed()
     assert (calm["read_latency_ns"].low or 0) > 150

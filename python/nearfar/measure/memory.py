@@ -11,9 +11,10 @@
 Figures are lower quartiles over epochs on fresh memory (bandwidths: upper quartiles), because
 disturbances only make a measurement slower. If other programs ran during a short measurement, it
 is the best of all passes, and the range extends to what an undisturbed machine may reach: for
-latencies the CPU time of the threads instead of their wall time; for bandwidths that of the
-fastest kernel, twice, because another program that uses memory all the time can halve a bandwidth
-in all passes alike.
+latencies the CPU time of the threads instead of their wall time. A pass over arrays takes longer
+than a thread runs on a busy CPU, so that bandwidths are those of its CPU time; they may be twice
+that of the fastest kernel, because another program that uses memory all the time can halve a
+bandwidth in all passes alike.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from nearfar.measure.tiers import origin_of
 from nearfar.noise import MIN_CPU_SHARE
 from nearfar.records.profile import DISTURBED, Figure
 from nearfar.records.shape import Origin
-from nearfar.stats import lower_quartile, median
+from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _ARRAY_BYTES, _PASSES = 64 * MIB, 3
 _MOST_PASSES, _AGREES = 24, 0.95
 #: Other programs that use memory all the time at most halve a bandwidth.
 _CONTENTION = 2.0
+#: A thread that ran less of its time was not timed.
+_LEAST_SHARE = 0.05
 _KERNELS = ("read", "ntwrite")
 #: Region of the page walks of small programs, and of first touches that are repeated.
 SMALL_REGION = 64 * MIB
@@ -337,8 +340,12 @@ class _Figures:
                 strict=True,
             )
             found = median([max(small - huge, 0.0) for small, huge in pairs])
-            points.append([float(region), found.value])
-            ranges.append((found.low * (1 - self.drift), found.high * (1 + self.drift)))
+            value, low, high = found.value, found.low * (1 - self.drift), found.high
+            if self.disturbed:
+                value, low = self._best_walk(tier, region, found)
+            points.append([float(region), value])
+            ranges.append((low, high * (1 + self.drift)))
+        note = "a random load on these pages less one on huge pages"
         return Figure(
             unit="ns",
             x=["region_bytes"],
@@ -347,16 +354,30 @@ class _Figures:
             source=self.source,
             confidence="A",
             origin=origin_of(tier)[0],
-            note="a random load on these pages less one on huge pages",
+            note=f"{DISTURBED}; {note}" if self.disturbed else note,
         )
+
+    def _best_walk(self, tier: str, region: int, found: Estimate) -> tuple[float, float]:
+        """The difference of the fastest loads, and the least that it may be without other
+        programs."""
+        small, huge = (Timed("load", each, region) for each in (tier, self._base))
+        fastest = min(self.samples[huge])
+        value = min(max(min(self.samples[small]) - fastest, 0.0), found.high)
+        ran = min(self.samples[small]) * min(max(self.ran.get(small, [1.0])), 1.0)
+        return value, min(max(ran - fastest, 0.0), found.low, value) * (1 - self.drift)
 
     def _rate(self, kernel: str, tier: str) -> Figure:
         slowest = lower_quartile([1 / rate for rate in self.samples[Timed(kernel, tier)]])
         value, note = 1 / slowest.value, None
         low, high = (1 - self.drift) / slowest.high, (1 + self.drift) / slowest.low
         if self.disturbed:
-            value, note = max(self.samples[Timed(kernel, tier)]), DISTURBED
-            high = max(high, _CONTENTION * self._fastest())
+            value = max(low, self._while_running(Timed(kernel, tier)))
+            fastest = max(
+                self._while_running(Timed(kernel, tier))
+                for kernel in _KERNELS
+                for tier in self.plan.tiers
+            )
+            note, high = f"{DISTURBED}; of the CPU time of its thread", _CONTENTION * fastest
         return Figure(
             unit="B/s",
             x=["threads"],
@@ -368,16 +389,12 @@ class _Figures:
             origin=origin_of(tier)[0],
         )
 
-    def _fastest(self) -> float:
-        """The highest bandwidth of any kernel and page size, which a thread reaches if it is not
-        preempted: memory delivers no less of it to the others."""
-        timed = [Timed(kernel, tier) for kernel in _KERNELS for tier in self.plan.tiers]
-        pairs = [
-            pair
-            for each in timed
-            for pair in zip(self.samples[each], self.ran.get(each, []), strict=False)
-        ]
-        return max([rate / max(share, 0.01) for rate, share in pairs] or [0.0])
+    def _while_running(self, timed: Timed) -> float:
+        """The highest bandwidth of a pass in the time that its thread ran."""
+        rates = self.samples[timed]
+        shares = self.ran.get(timed, [1.0] * len(rates))
+        pairs = zip(rates, shares, strict=True)
+        return max(rate / max(share, _LEAST_SHARE) for rate, share in pairs)
 
 
 def _pages(tier: str) -> str:

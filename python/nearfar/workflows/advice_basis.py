@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nearfar.records.advice import AdviceResult, FarAdvice
     from nearfar.records.profile import Datasheet, Host, Profile
     from nearfar.tracing.caches import Caches
+    from nearfar.workflows.observation import NearMemory
 
 
 def add(
@@ -27,17 +28,21 @@ def add(
     near: Profile,
     fars: Sequence[Profile],
     memories: Sequence[Memory],
-    near_memory: Memory,
+    observed: NearMemory,
 ) -> None:
     """Add the figures of the memories, as the model used them."""
-    _add(result, "near", near, near_memory)
+    here = observed.here_profile
+    _add(result, "near", near, observed.memory, here)
+    if not observed.is_here:
+        result.intervals["observed_latency_ns"] = (observed.here.low, observed.here.high)
     for i, (profile, memory) in enumerate(zip(fars, memories, strict=True)):
-        _add(result.fars[i], "far", profile, memory)
+        _add(result.fars[i], "far", profile, memory, here)
         if i == 0:
-            _add(result, "far", profile, memory)
+            _add(result, "far", profile, memory, here)
 
 
-def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory) -> None:
+def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: Profile) -> None:
+    """``here``: the memory of the observed run, whose page walks a memory without figures has."""
     latency, rate, pages = (
         f"{side}_{key}" for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes")
     )
@@ -63,7 +68,8 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory) -> None
         setattr(result, f"{side}_page_walk_ns", memory.walk)
         if memory.walks[0] < memory.walks[1]:
             result.intervals[f"{side}_page_walk_ns"] = memory.walks
-        walks = _provenance(profile, "page_walk_ns", "those of near memory")
+        walked = profile if "page_walk_ns" in profile.figures else here
+        walks = _provenance(walked, "page_walk_ns", "none")
         result.provenance[f"{side}_page_walk_ns"] = walks
 
 

@@ -94,9 +94,9 @@ def on_wrappers(advice: FarAdvice) -> list[str]:
     heap = [site for site in advice.sites if site.kind == "heap"]
     allocations = sum(site.allocations for site in heap) or 1
     return [
-        f"{site.at} makes {site.allocations / allocations:.0%} of all allocations: it is probably "
-        "a wrapper of malloc, in a library without symbols and frame pointers, so that all of its "
-        "callers are one site; the library's debug symbols name it (on Debian, `dpkg -S "
+        f"the site {site.at} makes {site.allocations / allocations:.0%} of all allocations: it is "
+        "probably a wrapper of malloc, in a library without symbols and frame pointers, so that "
+        "all of its callers are one site; the library's debug symbols name it (on Debian, `dpkg -S "
         f"{place}` prints the package; its symbols are in PACKAGE-dbgsym), and a build with "
         "-fno-omit-frame-pointer divides it by caller"
         for site in heap

@@ -128,7 +128,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         *advice_notes.on_wrappers(found[0].advice),
         *advice_notes.faster(seen.coster.near, memories, found),
     ]
-    advice_basis.add(result, near, fars, memories, seen.coster.near)
+    advice_basis.add(result, near, fars, memories, seen.near)
     advice_basis.add_peaks(
         result, curves.profile(near_side), [curves.profile(side) for side in far_sides]
     )
