@@ -25,6 +25,8 @@ struct nearfar_crash_image {
   int in_flight;              /* 1: one more operation had started */
   int finished;               /* 1: the program had finished */
   int dead_host;              /* --hosts 2: the host that died alone; -1: power failed for both */
+  size_t operation_count;     /* --interleave: so many operations of created threads had ended, */
+  const unsigned long* operations; /* with these numbers (nearfar_crash_end), in this order */
 };
 
 enum {

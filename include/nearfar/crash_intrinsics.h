@@ -5,7 +5,8 @@
  *          Without the recorder in the process the reports are weak symbols that are absent: one
  *          test of a pointer each.
  * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end
- *          acknowledges it; the checker reads the count from NEARFAR_CRASH_ACKNOWLEDGED.
+ *          acknowledges it; the checker reads the count from NEARFAR_CRASH_ACKNOWLEDGED, and, if
+ *          threads interleave (`crash run --interleave`), the numbers from NEARFAR_CRASH_OPERATIONS.
  *          nearfar_crash_host(h): the calling thread continues on host h, 0 or 1, of two that share
  *          the pool (`crash run --hosts 2`). Threads begin on host 0.
  */

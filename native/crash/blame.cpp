@@ -165,6 +165,8 @@ bool Explorer::found(const Persistency& model, const Point& point, const Verdict
   finding.what = verdict.what;
   finding.event = point.event;
   finding.acknowledged = point.acknowledged;
+  const std::span<const std::uint64_t> operations = operations_at(point.acknowledged);
+  finding.operations.assign(operations.begin(), operations.end());
   finding.in_flight = point.in_flight;
   finding.finished = point.finished;
   finding.during_recovery = point.level > 0;

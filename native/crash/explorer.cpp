@@ -32,7 +32,7 @@ void Explorer::count_stores() {
   const std::vector<Event>& events = trace_.log.events;
   tried_.resize(events.size());
   result_.stores = result_.stores_tried = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
+  for (std::size_t i = options_.from; i < events.size(); ++i) {
     if (!stores(events[i]) || of_library(events[i].site)) continue;
     ++result_.stores;
     result_.stores_tried += tried_[i];
@@ -87,6 +87,13 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   return std::move(result_);
 }
 
+std::span<const std::uint64_t> Explorer::operations_at(std::uint64_t acknowledged) const {
+  const std::span<const std::uint64_t> all(trace_.operations);
+  const std::vector<std::size_t>& after = trace_.operations_after;
+  return after.empty() ? all
+                       : all.first(after[std::min<std::size_t>(acknowledged, after.size() - 1)]);
+}
+
 const storelog::Log& Explorer::log_at(const Point& point) const {
   return point.level == 0 ? trace_.log : nested_log_;
 }
@@ -108,6 +115,7 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     if (recovered != nullptr && model.at_end()) point.expected_contents = recovered;
     if (point.level == 0) outer_event_ = point.event;
     if (point.level == 0) point.finished = model.at_end();
+    if (point.level == 0 && point.event < options_.from) continue;
     list_versions(model, undecided_);
     if (stage_of_ == Stage::suspects)
       explore_suspects_at(model, point);
@@ -222,7 +230,8 @@ Explorer::Verdict Explorer::run(const Point& point) {
   recovery_.restart();
   arena_.begin(undecided_, *this);
   if (options_.read_all) arena_.decide_all();
-  moment_ = {point.acknowledged, point.in_flight, point.finished, options_.loss};
+  moment_ = {point.acknowledged, point.in_flight, point.finished, options_.loss,
+             operations_at(point.acknowledged)};
   reason_ = nullptr;
   stage_ = 0;
   const os::Guarded guarded = guard_->run(

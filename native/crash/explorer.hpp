@@ -43,6 +43,7 @@ struct Options {
   /// Every so many images have a second opinion (Checked::confirm); 0: none.
   std::uint64_t confirm_every = 0;
   std::size_t findings = 64; ///< that are kept, each with its first image
+  std::size_t from = 0;      ///< crashes before this event of the log are left out
 };
 
 struct Progress {
@@ -167,6 +168,7 @@ private:
                        const std::vector<std::size_t>& versions);
   void blame_early(const Suspects& found, Finding& finding) const;
   void blame_durable(const Point& point, Finding& finding);
+  std::span<const std::uint64_t> operations_at(std::uint64_t acknowledged) const;
   const storelog::Log& log_at(const Point& point) const;
   const storelog::Log& log_of(const Piece& piece) const {
     return piece.recovery ? nested_log_ : trace_.log;

@@ -37,10 +37,11 @@ struct Finding {
   storelog::Site store;  ///< the store to blame
   storelog::Site before; ///< what it had to be durable, or logged, before; line 0 if nothing
   std::vector<BlamedLine> lines;
-  std::uint64_t event = 0;        ///< the crash is before this event of the log
-  std::uint64_t acknowledged = 0; ///< operations
-  bool in_flight = false;         ///< and one more had begun
-  bool finished = false;          ///< the program had come to its end
+  std::uint64_t event = 0;               ///< the crash is before this event of the log
+  std::uint64_t acknowledged = 0;        ///< operations
+  bool in_flight = false;                ///< and one more had begun
+  std::vector<std::uint64_t> operations; ///< Moment::operations
+  bool finished = false;                 ///< the program had come to its end
   bool during_recovery = false;
   CacheLoss loss = CacheLoss::all;
   std::uint64_t violations = 1; ///< images that failed by the same store and kind

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ struct Moment {
   bool in_flight = false;         ///< and one more had begun
   bool finished = false;          ///< the program had come to its end
   CacheLoss loss = CacheLoss::all;
+  /// Numbers of the operations of created threads that had ended, where they interleave.
+  std::span<const std::uint64_t> operations;
 };
 
 /// How an image fails.

@@ -17,6 +17,10 @@ struct Trace {
   /// models[k] after k operations, sorted unless order counts. Empty if unknown.
   std::vector<Contents> models;
   bool ordered = false; ///< contents are a sequence, not a set
+  /// Where threads interleave: the numbers of the operations that end, in this order, and how many
+  /// of them had ended after k acknowledged ones (those of the main thread are not listed).
+  std::vector<std::uint64_t> operations;
+  std::vector<std::size_t> operations_after;
   /// How the program ended before its time, in a sentence; empty if it did all operations. What it
   /// had done is there: the operation that failed counts as in flight.
   Failure ending = Failure::none;

@@ -9,6 +9,7 @@
 #include "crash/runtime/copies.hpp"
 #include "crash/runtime/instructions.hpp"
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/turns.hpp"
 
 using namespace nearfar::crash::runtime;
 
@@ -125,10 +126,12 @@ NEARFAR_EXPORT void nearfar_crash_nt_store(const void* at, std::size_t bytes) {
   report_store(EventKind::nt_store, at, bytes, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void nearfar_crash_begin(unsigned long operation) {
+  turn_at_begin();
   report(EventKind::begin, nullptr, operation, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void nearfar_crash_end(unsigned long operation) {
   report(EventKind::end, nullptr, operation, NEARFAR_CALLER);
+  turn_at_end();
 }
 NEARFAR_EXPORT void nearfar_crash_host(int host) { continue_on_host(host); }
 }

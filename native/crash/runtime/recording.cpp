@@ -18,6 +18,7 @@
 #include "crash/runtime/callers.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/sites.hpp"
+#include "crash/runtime/turns.hpp"
 #include "storelog/log_file.hpp"
 
 namespace nearfar::crash::runtime {
@@ -213,6 +214,7 @@ void start() {
   seen = how != nullptr && std::strcmp(how, "instrumented") == 0 ? Seen::callbacks : Seen::faults;
   std::snprintf(log_path, sizeof log_path, "%s", path);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
+  request_turn(getenv("NEARFAR_CRASH_TURN"));
 }
 
 void finish() {
@@ -269,6 +271,13 @@ void unmapped(void* start, std::size_t bytes) {
   }
 }
 
+std::uint16_t reserve_thread_number() {
+  thread_number();
+  return threads.fetch_add(1);
+}
+
+void use_thread_number(std::uint16_t number) { thread[host] = number; }
+
 void report_unseen(int count, const char* module) {
   const Lock locked;
   if (writer == nullptr) return;
@@ -292,6 +301,7 @@ void created(const char* path) {
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
   if (!pool_known) return;
+  if (kind == EventKind::flush && bytes > 0 && region_of(at) != nullptr) turn_at_flush();
   const Lock locked;
   if (writer == nullptr) return;
   if (storelog::marks(kind)) {

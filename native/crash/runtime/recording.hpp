@@ -64,6 +64,11 @@ bool started();
 /// A library has created the file at `path`: if it is the pool, recording begins here.
 void created(const char* path);
 
+/// The number in the log of a thread that the caller creates; the caller has one before.
+std::uint16_t reserve_thread_number();
+/// The calling thread has this number.
+void use_thread_number(std::uint16_t number);
+
 /// So many flushes and fences of a module are not seen.
 void report_unseen(int count, const char* module);
 

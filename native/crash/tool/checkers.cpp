@@ -25,6 +25,16 @@ int dead_host(CacheLoss loss) {
   return loss == CacheLoss::host_1 ? 1 : -1;
 }
 
+/// Numbers with spaces between.
+std::string words(std::span<const std::uint64_t> numbers) {
+  std::string all;
+  for (const std::uint64_t number : numbers) {
+    if (!all.empty()) all += ' ';
+    all += std::to_string(number);
+  }
+  return all;
+}
+
 class Program final : public Checker {
 public:
   Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms,
@@ -51,6 +61,7 @@ public:
     set("NEARFAR_CRASH_ACKNOWLEDGED", moment.acknowledged);
     set("NEARFAR_CRASH_IN_FLIGHT", moment.in_flight);
     set("NEARFAR_CRASH_FINISHED", moment.finished);
+    setenv("NEARFAR_CRASH_OPERATIONS", words(moment.operations).c_str(), 1);
     set("NEARFAR_CRASH_DEAD_HOST", dead_host(moment.loss));
     os::empty(output_);
     begin();
@@ -99,10 +110,18 @@ public:
         helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
-    const nearfar_crash_image image{
-        path_.c_str(),         pool, bytes, moment.acknowledged, moment.in_flight, moment.finished,
-        dead_host(moment.loss)};
-    const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
+    const nearfar_crash_image image{path_.c_str(),
+                                    pool,
+                                    bytes,
+                                    moment.acknowledged,
+                                    moment.in_flight,
+                                    moment.finished,
+                                    dead_host(moment.loss),
+                                    moment.operations.size(),
+                                    nullptr};
+    std::string question(reinterpret_cast<const char*>(&image), sizeof image);
+    question.append(reinterpret_cast<const char*>(moment.operations.data()),
+                    moment.operations.size_bytes());
     begin();
     Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms());
     if (!answer) return fail(Failure::crashed, answer.error().what);
@@ -118,6 +137,10 @@ private:
   std::string serve(std::string_view question) const {
     nearfar_crash_image image;
     std::memcpy(&image, question.data(), sizeof image); // its pointers are good here, after fork()
+    std::vector<unsigned long> operations(image.operation_count);
+    std::memcpy(operations.data(), question.data() + sizeof image,
+                operations.size() * sizeof operations[0]);
+    image.operations = operations.data();
     make_mappings_private();
     Result<os::File> file = os::open_existing(path_.c_str(), false);
     if (!file) _exit(1);

@@ -44,6 +44,7 @@ int check(const Arguments& given);  ///< fills a structure and explores it
 int sites(const Arguments& given);  ///< flushes, fences and log calls of such a run, for mutations
 int make(const Arguments& given);   ///< makes a pool for a structure of libpmemobj
 int fill(const Arguments& given);   ///< fills it, under the recorder
+int turns(const Arguments& given);  ///< lists interleavings, from a log without any
 int lint(const Arguments& given);   ///< what is wrong in the log of a program, without images
 int run(const Arguments& given);    ///< explores the log of a program, or replays one image of it
 int replay(const Arguments& given); ///< recovers one kept image

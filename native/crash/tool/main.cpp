@@ -22,6 +22,7 @@ int main(int count, char** arguments) {
   if (command == "fill") return fill(given);
   if (command == "lint") return lint(given);
   if (command == "run") return run(given);
+  if (command == "turns") return turns(given);
   if (command == "replay") return replay(given);
   std::fprintf(stderr, "nearfar-crash is started by `nearfar crash`\n");
   return 2;

@@ -73,6 +73,8 @@ void print_finding(const Finding& finding, const char* image) {
               finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
               finding.violations, finding.found_at, image == nullptr ? "" : image,
               name(finding.loss));
+  for (const std::uint64_t number : finding.operations)
+    std::printf("operation\t%" PRIu64 "\n", number);
   for (const BlamedLine& line : finding.lines)
     std::printf("line\t%" PRIu64 "\t%d\t%s\n", line.address, line.durable,
                 place(line.store).c_str());

@@ -13,6 +13,7 @@
 #include "crash/tool/recorded.hpp"
 #include "crash/tool/reopening.hpp"
 #include "crash/tool/shared_image.hpp"
+#include "crash/turns.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
 
@@ -115,6 +116,16 @@ Status read_kept(const char* file, storelog::Log& log) {
   return Done{};
 }
 
+/// Lists the operations that threads end which the program created.
+void list_operations(Trace& trace) {
+  trace.operations_after.assign(1, 0);
+  for (const storelog::Event& event : trace.log.events) {
+    if (event.kind != storelog::EventKind::end) continue;
+    if (event.thread != 0) trace.operations.push_back(event.address);
+    trace.operations_after.push_back(trace.operations.size());
+  }
+}
+
 Options options_of(const Arguments& given) {
   Options options;
   options.read_all = true;
@@ -132,15 +143,19 @@ int run(const Arguments& given) {
   const char* image = given.text("image");
   const bool two_hosts = given.number("hosts", 1) == 2;
   const bool replays = std::strlen(given.text("log")) == 0;
+  const bool interleaved = given.number("interleaved", 0) != 0;
   Trace trace;
   storelog::ReadLog read; // owns the names that sites point to
   if (replays) {
     if (Status s = read_kept(given.text("kept"), trace.log); !s) return print_error(s.error());
+    for (const char* number : words_of(given, "operation"))
+      trace.operations.push_back(std::strtoull(number, nullptr, 10));
   } else {
     Result<storelog::ReadLog> found = read_recorded(given.text("log"));
     if (!found) return print_error(found.error());
     read = std::move(*found);
     trace.log = std::move(read.log);
+    if (interleaved) list_operations(trace);
     if (!two_hosts) run_on_one_host(trace.log);
     if (Status s = two_hosts ? expect_two_hosts(trace.log) : Status(Done{}); !s)
       return print_error(s.error());
@@ -152,6 +167,8 @@ int run(const Arguments& given) {
   Options options = options_of(given);
   const bool changes = std::strlen(given.text("checker_function")) == 0; // a function has a copy
   options.crash_recovery = std::strlen(given.text("checker0")) != 0;
+  if (interleaved && !replays)
+    options.from = first_of_others(trace.log, static_cast<std::uint16_t>(given.number("held", 0)));
   Arena arena(shared->range.data(), trace.log.pool_bytes, changes ? shared->file.fd() : -1);
   Result<std::unique_ptr<Checked>> checker =
       checker_of(given, trace.log, shared->file, arena, std::move(*output));

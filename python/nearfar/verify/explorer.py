@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
+from nearfar.verify.recorder import Turn
 
 #: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
@@ -41,6 +43,8 @@ def explore(
         elif kind == "line":
             line = BlamedLine(int(fields[0]), fields[1] == "1", *_place_and_caller(fields[2]))
             result.findings[-1].lines.append(line)
+        elif kind == "operation":
+            result.findings[-1].operations.append(int(fields[0]))
         elif kind == "crash":
             states, left, violations = int(fields[1]), float(fields[2]), int(fields[3])
             result.crashes.append(CrashCount(fields[0], states, left, violations))
@@ -61,6 +65,15 @@ def _take_counts(result: Exploration, fields: Sequence[str]) -> None:
     result.stores, result.stores_tried = int(fields[7]), int(fields[8])
     result.cut_off = fields[9] == "1"
     result.places, result.places_tried = int(fields[10]), int(fields[11])
+
+
+def turns(log: Path) -> list[Turn]:
+    """Interleavings of created threads, from a log without any."""
+    return [
+        Turn(int(f[0]), int(f[1]), _place_and_caller(f[2])[0])
+        for kind, f in tool_output("turns", {"log": log})
+        if kind == "turn"
+    ]
 
 
 def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
@@ -166,6 +179,7 @@ def with_lines(result: Exploration) -> None:
 
     def all_places(finding: Finding) -> list[str]:
         own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
+        own.append(finding.held)
         return own + [place for line in finding.lines for place in (line.store, line.caller)]
 
     known = source_lines({place for f in result.findings for place in all_places(f)})
@@ -180,6 +194,7 @@ def with_lines(result: Exploration) -> None:
             store_caller=named(finding.store_caller),
             before=named(finding.before),
             before_caller=named(finding.before_caller),
+            held=named(finding.held),
             lines=[replace(n, store=named(n.store), caller=named(n.caller)) for n in finding.lines],
         )
         for finding in result.findings

@@ -70,7 +70,9 @@ class Finding:
     """One cause, with the first image that shows it. ``store`` is FILE:LINE.
 
     ``store_caller`` is the line of the program that called the library which made the store;
-    empty if the program made it. ``caches_lost`` is a key of CRASHES.
+    empty if the program made it. ``caches_lost`` is a key of CRASHES. Where threads interleave,
+    ``operations`` are those that had ended, and ``held`` is the store whose thread waited before
+    its flush.
     """
 
     failure: str
@@ -91,6 +93,8 @@ class Finding:
     store_caller: str = ""
     before_caller: str = ""
     caches_lost: str = "all"
+    operations: list[int] = field(default_factory=list)
+    held: str = ""
 
     def sentence(self) -> str:
         """A sentence that states the cause."""
@@ -133,13 +137,19 @@ class Exploration:
     interrupted: bool = False
     crashes: list[CrashCount] = field(default_factory=list)  # of two hosts
     reopening: dict[str, object] | None = None  # how images were checked without a checker
+    interleavings: int = 0  # of threads, that were found; 0: not looked for
+    interleavings_tried: int = 0
 
     @property
     def verdict(self) -> str:
         """``clean`` only if the program succeeded and each of its stores was explored."""
         if self.violations:
             return "violation"
-        unseen = self.stores_tried < self.stores or self.recording_cut_short
+        unseen = (
+            self.stores_tried < self.stores
+            or self.interleavings_tried < self.interleavings
+            or self.recording_cut_short
+        )
         return "inconclusive" if unseen or self.program_failed or self.interrupted else "clean"
 
     @property
@@ -173,4 +183,12 @@ class Exploration:
             "warnings": self.warnings,
             **({"crashes": [asdict(one) for one in self.crashes]} if self.crashes else {}),
             **({"reopening": self.reopening} if self.reopening else {}),
+            **(
+                {
+                    "interleavings": self.interleavings,
+                    "interleavings_tried": self.interleavings_tried,
+                }
+                if self.interleavings
+                else {}
+            ),
         }

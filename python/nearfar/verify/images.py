@@ -47,6 +47,7 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
             "finished": finding.finished,
             "failure": finding.failure,
             "caches_lost": finding.caches_lost,
+            **({"operations": finding.operations} if finding.operations else {}),
         }
         try:
             image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")

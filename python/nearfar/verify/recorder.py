@@ -8,12 +8,25 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError
 from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A created thread that goes first, and waits before one of its flushes (0: none).
+
+    ``store`` is the last store that this flush writes back. See native/crash/runtime/turns.hpp.
+    """
+
+    thread: int
+    flush: int = 0
+    store: str = ""
 
 
 @contextmanager
@@ -33,10 +46,17 @@ def memory_of_judge() -> Iterator[Path]:
         os.close(descriptor)
 
 
-def record(program: Sequence[str], log: Path, recorder: str, judge: Path | None = None) -> int:
+def record(
+    program: Sequence[str],
+    log: Path,
+    recorder: str,
+    judge: Path | None = None,
+    turn: Turn | None = None,
+) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
     With the memory of a ``judge``, its stores are judged as they happen, not written to the log.
+    With a ``turn``, its threads interleave so.
     PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
     library = preloadable(RECORDER)
@@ -48,6 +68,7 @@ def record(program: Sequence[str], log: Path, recorder: str, judge: Path | None 
         "NEARFAR_CRASH_RECORDER": recorder,
         "PMEM_IS_PMEM_FORCE": "1",
         **({"NEARFAR_CRASH_JUDGE": str(judge)} if judge else {}),
+        **({"NEARFAR_CRASH_TURN": f"{turn.thread}:{turn.flush}"} if turn else {}),
     }
     try:
         done = subprocess.run(program, env=environment, stdout=2, check=False)

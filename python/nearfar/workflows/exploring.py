@@ -13,7 +13,7 @@ from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
-from nearfar.verify.recorder import record, scratch_folder
+from nearfar.verify.recorder import Turn, record, scratch_folder
 from nearfar.verify.reopening import (
     command_arguments,
     command_on_image,
@@ -21,6 +21,7 @@ from nearfar.verify.reopening import (
     method_arguments,
     recorded_pool,
 )
+from nearfar.workflows.interleaving import Recording, explore_interleavings
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class ProgramWork:
     """A program, its recorder, the checker of its images with a time limit, and the hosts that
     its threads run on.
 
-    Without a checker, the program is started again on each image, and the pool inspected.
+    Without a checker, the program is started again on each image, and the pool inspected. With
+    ``interleave``, the program is run up to so many times, each with another interleaving.
     """
 
     program: list[str]
@@ -91,33 +93,58 @@ class ProgramWork:
     recorder: StoreRecorder = "preload"
     limit_s: float = 10.0
     hosts: int = 1
+    interleave: int = 0
 
 
 def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Judged[Exploration]:
-    """Record a program once, and explore what a power cut can leave of its pool."""
+    """Record a program, and explore what a power cut can leave of its pool."""
     _check_hosts(work, limits.platform)
     asked: dict[str, object] = {
         "checker": _command(work.checker) if work.checker is not None else None,
         "platform": limits.platform,
         "limit_ms": int(work.limit_s * 1000),
     }
+    with _images(limits) as folder:
+
+        def run(recording: Recording) -> Exploration:
+            return _run_once(work, asked, recording, progress)
+
+        if work.interleave:
+            result = explore_interleavings(
+                run, work.program, work.interleave, limits.budget, folder
+            )
+        else:
+            result = run(Recording(limits.budget, folder))
+    request = {"program": work.program, "recorder": work.recorder, "hosts": work.hosts}
+    if work.interleave:
+        request["interleave"] = work.interleave
+    return Judged(result, {"verb": "crash run", **asked, **request})
+
+
+def _run_once(
+    work: ProgramWork, asked: Mapping[str, object], recording: Recording, progress: ProgressSource
+) -> Exploration:
+    """Record a program once, and explore its log."""
     with ExitStack() as open_folders:
-        folder = open_folders.enter_context(_images(limits))
         scratch = open_folders.enter_context(scratch_folder())
-        code = record(work.program, scratch / "log", work.recorder)
+        code = record(work.program, scratch / "log", work.recorder, turn=recording.turn)
         how, near = _how_to_check(asked["checker"], work.program, scratch)
         image = open_folders.enter_context(scratch_folder(near)) / "image"
         arguments = {
             **_files(scratch),
             "image": image,
             **_check_arguments(how, image),
-            "images": folder,
-            "budget": limits.budget,
+            "images": recording.folder,
+            "budget": recording.budget,
             "limit_ms": asked["limit_ms"],
-            "platform": limits.platform,
+            "platform": asked["platform"],
             "hosts": work.hosts,
+            **_turn_arguments(recording.turn),
         }
         result = _explore("run", arguments, progress)
+        if recording.turn and not recording.turn.flush:
+            recording.pool = recorded_pool(scratch / "log")
+            recording.turns = explorer.turns(scratch / "log")
         if how["checker"] is None and how["start"] is None:
             result.warnings.append(
                 f"no argument of {work.program[0]} names its pool: it is not started on images"
@@ -127,14 +154,24 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
             result.warnings.append(
                 f"{work.program[0]} ended with {code}; only that part is explored"
             )
-        keep(result, folder, {"verb": "run", **asked, **how, "reopening": result.reopening})
-    request = {"program": work.program, "recorder": work.recorder, "hosts": work.hosts}
-    return Judged(result, {"verb": "crash run", **asked, **request})
+        origin = {"verb": "run", **asked, **how, "reopening": result.reopening}
+        keep(result, recording.folder, origin)
+    return result
+
+
+def _turn_arguments(turn: Turn | None) -> dict[str, object]:
+    if turn is None:
+        return {}
+    return {"interleaved": 1, "held": turn.thread if turn.flush else 0}
 
 
 def _check_hosts(work: ProgramWork, platform: Platform) -> None:
     if work.hosts == 1:
         return
+    if work.interleave:
+        raise BadInputError(
+            f"the threads of --hosts {work.hosts} take turns themselves", "leave out --interleave"
+        )
     if work.recorder != "instrumented":
         raise BadInputError(
             f"--hosts {work.hosts} requires the reads of the program, which this recorder misses",
@@ -163,6 +200,7 @@ def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
                 "limit_ms": story["limit_ms"],
                 "caches_lost": story.get("caches_lost", "all"),
                 **moment,
+                **{f"operation{i}": n for i, n in enumerate(story.get("operations", []))},
                 **_check_arguments(story, scratch / "image"),
             }
             if story.get("reopening"):

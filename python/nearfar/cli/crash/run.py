@@ -30,6 +30,15 @@ Hosts = Annotated[
     ),
 ]
 
+Interleave = Annotated[
+    int,
+    flags.count(
+        "--interleave",
+        least=0,
+        help="Most interleavings of threads to run the program with; 0: as it runs.",
+    ),
+]
+
 
 def run(
     program: _flags.Program,
@@ -37,6 +46,7 @@ def run(
     recorder: _flags.Recorder = "preload",
     platform: _flags.PlatformFlag = "adr",
     hosts: Hosts = 1,
+    interleave: Interleave = 0,
     budget: _flags.Budget = 20_000,
     time: Time = "10",
     images: _flags.Images = None,
@@ -62,8 +72,13 @@ def run(
     shares the pool through CXL memory. Either host dies and loses what its caches hold while the
     other goes on, or power fails for both, with and without a global persistent flush.
 
+    With --interleave, PROGRAM is run again and again with a new pool: one of the threads that it
+    creates waits before a flush, while its store can be seen but is not durable, and the others go
+    on. Operations are reported with nearfar_crash_begin() and nearfar_crash_end();
+    NEARFAR_CRASH_OPERATIONS has the numbers of those that had ended.
+
     Exits with 1 on a violation, and with 3 if the result is inconclusive: PROGRAM failed, its
-    recording is truncated, or the budget ended before every store was tried.
+    recording is truncated, or not every store, or not every interleaving, was tried.
 
     Examples:
 
@@ -76,13 +91,15 @@ def run(
         nearfar crash run --checker ./check.so:check -- ./program pool
 
         nearfar crash run --hosts 2 --recorder instrumented -- ./program pool
+
+        nearfar crash run --interleave 20 --checker ./check -- ./threads pool
     """
     from nearfar.report.terminal.crash import exploration
     from nearfar.verify import sarif as located
     from nearfar.workflows import exploring
 
     done = exploring.run_program(
-        exploring.ProgramWork(program, checker, recorder, parse_seconds(time), hosts),
+        exploring.ProgramWork(program, checker, recorder, parse_seconds(time), hosts, interleave),
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )

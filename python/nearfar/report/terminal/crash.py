@@ -22,6 +22,10 @@ def exploration(result: Exploration) -> Text:
     )
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
+    if result.interleavings:
+        head += (
+            f"; {result.interleavings_tried:,} of {result.interleavings:,} interleavings of threads"
+        )
     return verbatim(
         head,
         *(_crash(count) for count in result.crashes),
@@ -49,6 +53,8 @@ def _verdict(result: Exploration) -> str:
         return "inconclusive: no violation, but the program failed"
     if result.recording_cut_short:
         return "inconclusive: no violation, but the recording is truncated"
+    if result.interleavings_tried < result.interleavings:
+        return "inconclusive: no violation so far; --interleave allows more interleavings"
     return f"inconclusive: no violation so far, but only {tried}; give a larger --budget"
 
 
@@ -95,6 +101,8 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
     ]
     if hosts:
         lines.append(f"   {CRASHES[finding.caches_lost]}")
+    if finding.held:
+        lines.append(f"   other threads went on between the store of {finding.held} and its flush")
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
         lines.append(f"   line at {line.address:#x} {state}: {line.place().rstrip(',')}")
