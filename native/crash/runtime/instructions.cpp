@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint8_t breakpoint = 0xcc; // int3
 constexpr std::uintptr_t page_bytes = 4096;
-constexpr std::size_t longest = 15; ///< bytes of an instruction
+constexpr std::size_t longest = 15;  ///< bytes of an instruction
+constexpr std::size_t lead_in = 512; ///< bytes that are decoded before one of interest
 
 /// An instruction that a breakpoint hides.
 struct Hidden {
@@ -55,11 +56,11 @@ bool is_fence(ZydisMnemonic what) {
   return what == ZYDIS_MNEMONIC_SFENCE || what == ZYDIS_MNEMONIC_MFENCE;
 }
 
-/// Whether these bytes can be of a flush or fence: all have the opcode 0F AE.
-bool suspicious(const std::uint8_t* code, std::size_t bytes) {
-  for (std::size_t i = 0; i + 2 < bytes; ++i)
-    if (code[i] == 0x0f && code[i + 1] == 0xae && (code[i + 2] & 0x30) == 0x30) return true;
-  return false;
+/// Where bytes come next that can be of a flush or fence: all have the opcode 0F AE.
+std::size_t next_suspicious(const std::uint8_t* code, std::size_t bytes, std::size_t from) {
+  for (std::size_t i = from; i + 2 < bytes; ++i)
+    if (code[i] == 0x0f && code[i + 1] == 0xae && (code[i + 2] & 0x30) == 0x30) return i;
+  return bytes;
 }
 
 /// The function that the dynamic linker calls when it has loaded a library, for debuggers.
@@ -91,18 +92,24 @@ bool hide(std::uint8_t* at, std::size_t left) {
 int search(std::uint8_t* code, std::size_t bytes, bool watch, bool reporting) {
   int unseen = 0;
   ZydisDecodedInstruction instruction;
-  for (std::size_t at = 0; at < bytes;) {
-    const std::size_t left = std::min(bytes - at, longest);
-    if (!ZYAN_SUCCESS(
-            ZydisDecoderDecodeInstruction(&decoder(), nullptr, code + at, left, &instruction))) {
-      ++at;
-      continue;
+  std::size_t at = 0; // the first instruction that was not decoded
+  for (std::size_t found = next_suspicious(code, bytes, 0); found < bytes;
+       found = next_suspicious(code, bytes, std::max(at, found + 1))) {
+    // Decoding that begins anywhere falls into step with the instructions after a few of them.
+    at = std::max(at, found - std::min(found, lead_in));
+    while (at <= found) {
+      const std::size_t left = std::min(bytes - at, longest);
+      if (!ZYAN_SUCCESS(
+              ZydisDecoderDecodeInstruction(&decoder(), nullptr, code + at, left, &instruction))) {
+        ++at;
+        continue;
+      }
+      const ZydisMnemonic what = instruction.mnemonic;
+      const bool reported = reporting && (is_fence(what) || what == ZYDIS_MNEMONIC_CLFLUSH);
+      if ((is_flush(what) || is_fence(what)) && !reported)
+        if (!watch || !hide(code + at, left)) ++unseen;
+      at += instruction.length;
     }
-    const ZydisMnemonic what = instruction.mnemonic;
-    const bool reported = reporting && (is_fence(what) || what == ZYDIS_MNEMONIC_CLFLUSH);
-    if ((is_flush(what) || is_fence(what)) && !reported)
-      if (!watch || !hide(code + at, left)) ++unseen;
-    at += instruction.length;
   }
   return unseen;
 }
@@ -146,8 +153,7 @@ int search_module(dl_phdr_info* module, std::size_t, void* context) {
     const ElfW(Phdr)& segment = module->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     auto* code = reinterpret_cast<std::uint8_t*>(module->dlpi_addr + segment.p_vaddr);
-    if (suspicious(code, segment.p_filesz))
-      unseen += search(code, segment.p_filesz, watch, reporting);
+    unseen += search(code, segment.p_filesz, watch, reporting);
   }
   if (unseen > 0) report_unseen(unseen, module->dlpi_name);
   return 0;

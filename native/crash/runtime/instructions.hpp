@@ -1,8 +1,8 @@
 // Flushes, fences and non-temporal stores that a program has as machine instructions, written as
 // intrinsics or in assembly: no call of theirs passes through the recorder.
 //
-// How            the executable segments of the program and its libraries are decoded from their
-//                beginning (Zydis). A flush or fence found there gives way to a breakpoint, whose
+// How            the executable segments of the program and its libraries are searched for the bytes
+//                of these instructions, and decoded around them (Zydis). A flush or fence found there gives way to a breakpoint, whose
 //                trap is recorded with the address that the instruction names. The instruction
 //                itself is not carried out: recorded programs do not rely on it.
 //                Libraries that are loaded later are searched when the dynamic linker has them.

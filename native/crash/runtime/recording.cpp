@@ -184,7 +184,9 @@ bool begin_pool(int fd, const struct stat& file) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
   writer->pool(static_cast<std::uint64_t>(file.st_size), path);
-  return pool_known = shadow == nullptr || take_image(fd, static_cast<std::size_t>(file.st_size));
+  const bool is_zero = file.st_blocks == 0; // a file without blocks: nothing was written to it
+  return pool_known =
+             shadow == nullptr || is_zero || take_image(fd, static_cast<std::size_t>(file.st_size));
 }
 
 void stop() {

@@ -15,6 +15,7 @@ from nearfar.errors import BadInputError
 from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
+HEAP = "libnearfar-crash-heap.so"
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,25 @@ def record(
     recorder: str,
     judge: Path | None = None,
     turn: Turn | None = None,
+    heap_bytes: int = 0,
 ) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
     With the memory of a ``judge``, its stores are judged as they happen, not written to the log.
-    With a ``turn``, its threads interleave so.
+    With a ``turn``, its threads interleave so. With ``heap_bytes``, so many bytes of its aligned
+    blocks are its pool.
     PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
-    library = preloadable(RECORDER)
+    libraries = [preloadable(RECORDER), *([preloadable(HEAP)] if heap_bytes else [])]
     earlier = os.environ.get("LD_PRELOAD", "")
     environment = {
         **os.environ,
-        "LD_PRELOAD": f"{library} {earlier}".strip(),
+        "LD_PRELOAD": " ".join([*libraries, earlier]).strip(),
         "NEARFAR_CRASH_LOG": str(log),
         "NEARFAR_CRASH_RECORDER": recorder,
         "PMEM_IS_PMEM_FORCE": "1",
         **({"NEARFAR_CRASH_JUDGE": str(judge)} if judge else {}),
+        **({"NEARFAR_CRASH_HEAP": str(heap_bytes)} if heap_bytes else {}),
         **({"NEARFAR_CRASH_TURN": f"{turn.thread}:{turn.flush}"} if turn else {}),
     }
     try:

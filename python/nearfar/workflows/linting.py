@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from nearfar.verify.lint import LintResult
 
 
-def lint(program: list[str], recorder: StoreRecorder) -> Judged[LintResult]:
-    """Record a program once, and judge what it stored."""
+def lint(program: list[str], recorder: StoreRecorder, heap_bytes: int = 0) -> Judged[LintResult]:
+    """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
-        code = record(program, scratch / "log", recorder, memory)
+        code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes)
         result = read(scratch / "log", memory)
     if code:
         result.incomplete = True
         result.warnings.append(f"{program[0]} ended with {code}; only that part is judged")
-    return Judged(result, {"verb": "crash lint", "program": program, "recorder": recorder})
+    request = {"verb": "crash lint", "program": program, "recorder": recorder}
+    if heap_bytes:
+        request["heap_bytes"] = heap_bytes
+    return Judged(result, request)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from nearfar.cli import flags
 from nearfar.cli.crash import _flags
+from nearfar.units import parse_size
+
+Heap = Annotated[
+    str | None,
+    flags.size("--heap", "Take blocks of posix_memalign, so many bytes, as the pool."),
+]
 
 
 def lint(
     program: _flags.Program,
     recorder: _flags.Recorder = "preload",
+    heap: Heap = None,
     json: flags.Json = None,
     sarif: _flags.Sarif = None,
 ) -> int:
@@ -22,6 +31,9 @@ def lint(
     twice. Stores and flushes of libpmem and libpmemobj themselves are followed but not judged. The
     output of PROGRAM goes to standard error.
 
+    With --heap, blocks of posix_memalign, aligned_alloc and memalign are the pool, for programs
+    that flush such blocks and map no file.
+
     Exits with 1 on an error, and with 3 if none was found but PROGRAM failed or its recording is
     truncated.
 
@@ -30,9 +42,12 @@ def lint(
         nearfar crash lint -- ./program pool
 
         nearfar crash lint --sarif findings.sarif -- ./program pool
+
+        nearfar crash lint --heap 256MiB -- ./tree 1000
     """
     from nearfar.report.terminal.lint import findings
     from nearfar.verify import sarif as located
     from nearfar.workflows.linting import lint as judge
 
-    return _flags.show(judge(program, recorder), findings, located.lint, json, sarif)
+    done = judge(program, recorder, parse_size(heap) if heap else 0)
+    return _flags.show(done, findings, located.lint, json, sarif)

@@ -1,0 +1,51 @@
+"""Aligned blocks as persistent memory: ``nearfar crash lint --heap``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compiling import compile_c
+from conftest import RunNearfar
+from crashing import document, needs_explorer
+
+pytestmark = needs_explorer
+
+TREE = r"""
+#include <stdint.h>
+#include <stdlib.h>
+static void flush(const void *at) {
+  __asm__ volatile("mfence\n\tclflush %0\n\tmfence" : : "m"(*(const char *)at) : "memory");
+}
+int main(void) {
+  void *block, *ordinary = malloc(100);
+  for (int i = 0; i < 100; ++i) { // a block is not used again, and free() takes those of malloc()
+    if (posix_memalign(&block, 64, 128) != 0)
+      return 2;
+    volatile uint64_t *words = block;
+    words[0] = 1;
+    flush(block);
+    words[8] = 2; // never flushed
+    free(block);
+  }
+  free(ordinary);
+  void *large = aligned_alloc(4096, 1 << 20); // does not fit
+  free(large);
+  return large == NULL || posix_memalign(&block, 3, 8) == 0;
+}
+"""
+
+
+def test_blocks_of_posix_memalign_are_judged(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "tree", TREE, "-O1")
+    done = run_nearfar("crash", "lint", "--heap", "64KiB", "--json", "-", "--", str(program))
+    found = document(done)
+    assert (done.code, found["errors"], found["heap_bytes"]) == (1, 1, 65536), done
+    (finding,) = found["findings"]
+    line = 1 + TREE.splitlines().index("    words[8] = 2; // never flushed")
+    assert (finding["rule"], finding["times"]) == ("unflushed", 100)
+    assert finding["place"].endswith(f"tree.c:{line}")
+
+
+def test_without_it_there_is_no_pool(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "tree", TREE, "-O1")
+    run_nearfar("crash", "lint", "--", str(program)).assert_refused(2, "mapped no file")
