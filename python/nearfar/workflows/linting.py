@@ -21,7 +21,7 @@ def lint(program: list[str], recorder: StoreRecorder, heap_bytes: int = 0) -> Ju
     if code:
         result.incomplete = True
         result.warnings.append(f"{program[0]} ended with {code}; only that part is judged")
-    request = {"verb": "crash lint", "program": program, "recorder": recorder}
+    request: dict[str, object] = {"verb": "crash lint", "program": program, "recorder": recorder}
     if heap_bytes:
         request["heap_bytes"] = heap_bytes
     return Judged(result, request)
