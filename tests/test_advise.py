@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -354,3 +355,12 @@ def test_waiting_that_the_trace_does_not_see_is_deduced_from_the_run_s_time(
         added_ns = (FAR.latency - NEAR.latency) * cost.sites[index].dependent
         assert far.time_ns - cost.time_ns == pytest.approx(added_ns, rel=0.05)
         assert far.sites[index].added_ns(cost.sites[index]) == pytest.approx(added_ns, rel=0.05)
+    fast = replace(NEAR, name="fast", latency=50, low=45, high=55)
+    other = Coster(traced, fast, Core(256, 12), NEAR)  # the run was on NEAR, not on fast memory
+    other.calibrate(run_s, run_s)
+    assert other.work == coster.work
+    dependent = cost.sites[index].dependent
+    saved_ns = (NEAR.latency - fast.latency) * dependent
+    assert cost.time_ns - other.near_time_ns() == pytest.approx(saved_ns, rel=0.05)
+    near, far = other.costs(FAR, [[], [index]])
+    assert far.time_ns - near.time_ns == pytest.approx(added_ns + saved_ns, rel=0.05)
