@@ -19,6 +19,7 @@ from changing_memory import PLAN, ChangingMemory, build, running
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.place.attached.regions import ProcessRegions
+from nearfar.place.promise import HeapPromise, Promise, RulePromise
 
 MIB = 1 << 20
 NEARFAR = [sys.executable, "-m", "nearfar.cli.app"]
@@ -221,6 +222,30 @@ def test_regions_of_a_program_that_grows_and_unmaps(changing: ChangingMemory) ->
 # nearfar run --plan of a program that no library can be preloaded into
 
 
+#: Of the rules of PLAN for large anonymous mappings and for the heap.
+_PROMISE = "".join(
+    f"{line}\n"
+    for line in Promise(
+        heap=HeapPromise(
+            allocated_bytes=0, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
+        ),
+        rules=[
+            RulePromise(
+                rule=number,
+                tier="far",
+                allocations=1,
+                allocated_bytes=50 * MIB,
+                peak_bytes=50 * MIB,
+                reads=0,
+                writes=0,
+                stall_share=0.5,
+            )
+            for number in (1, 4)
+        ],
+    ).lines()
+)
+
+
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static")
@@ -252,6 +277,30 @@ def test_a_static_program_is_placed_from_outside(
     assert found["ended"] == "program ended"
     assert found["placed_bytes"] == found["wanted_bytes"] >= 50 * MIB
     assert "100 % of the memory that the plan places in s " in done.stderr.replace("\n", " ")
+
+
+def test_a_static_program_is_checked_from_outside(
+    static: Path, plan: str, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    file = Path(plan)
+    file.write_text(file.read_text() + _PROMISE)
+    flags = ("--plan", plan, "--check", "--json", "s.json")
+    done = run_nearfar("run", *flags, "--", str(static), "4")
+    assert done.code == 3  # the program's own
+    assert "promise is kept" in done.stderr
+    check = json.loads((tmp_path / "s.json").read_text())["check"]
+    assert check["kept"]
+    assert check["kept_share"] == 1
+    assert sum(rule["pages"] for rule in check["rules"]) >= 50 * MIB // 4096
+
+
+def test_a_static_program_that_cannot_be_checked_is_not_started(
+    static: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    plan = tmp_path / "heap.plan"
+    plan.write_text("hmalloc-plan 1\nrule near size=64KiB..\n" + _PROMISE)
+    done = run_nearfar("run", "--plan", str(plan), "--check", "--", str(static))
+    done.assert_refused(3, "no rule that can be applied from outside")
 
 
 def test_a_static_program_without_such_rules_is_not(

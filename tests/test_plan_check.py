@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import RunNearfar
 from hmalloc_build import compile_c
 from nearfar.errors import BadInputError
-from nearfar.place.checking import Check, hold
+from nearfar.place.attached.checking import hold_placement
+from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
 from nearfar.place.run_statistics import Process, Rule, parse
 from nearfar.place.sites import Frame, Site
 from nearfar.place.traffic import Traffic, count, rules_by_site
 from nearfar.records.choices import RuleMemory, SiteKind
+from nearfar.records.placement import PlacementResult, RulePlacement, UnappliedRule
+from nearfar.records.plan_check import Check
+from nearfar.report.terminal.placement import plan_check
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024
@@ -137,10 +143,98 @@ def test_mappings_are_compared_with_each_other() -> None:
     assert [rule.memory for rule in kept.rules] == ["heap", "mapping", "mapping"]
     assert "0.6% of the mapped bytes instead of 10.0%" in held(10).rules[2].broken
     unknown = held(200, 1000)
-    assert "33.3% of the mapped bytes were mapped by calls" in unknown.broken[0]
+    assert "27.8% of the memory was allocated or mapped at sites" in unknown.broken[0]
     wide = held(200, allocated_bytes=6400, node0=3, node1=97)
     assert "3.0% of its pages are not on far's node" in wide.rules[3].broken
     assert "its object was not loaded" in held(200, allocated_bytes=0).rules[3].broken
+
+
+def a_virtual_machine(heap_unknown: int, misplaced_kib: int) -> Check:
+    """Its mapping of 150 MiB, the rule after 25 small sites of the heap, as in plans of advice."""
+    small = [promised(number, "near", 80 * KIB) for number in range(1, 26)]
+    reported = promise(*small, promised(26, "far", 150 * KIB * KIB, at="heap of the collector"))
+    reported.heap.allocated_bytes = 25 * 80 * KIB
+    rules = {rule.rule: mapped("heap", allocated_bytes=80 * KIB) for rule in small}
+    rules[1].counts["elsewhere_bytes"] = misplaced_kib * KIB
+    rules[26] = mapped("mapping", allocated_bytes=150 * KIB * KIB)
+    rules[27] = mapped("heap", allocated_bytes=heap_unknown)
+    return hold(reported, [Process(process=1, rules=rules)])
+
+
+def test_the_verdict_is_on_all_memory_together() -> None:
+    found = a_virtual_machine(heap_unknown=300 * KIB, misplaced_kib=8)
+    assert found.matched_share == pytest.approx(0.87, abs=0.01)
+    assert found.matched_mapping_share == 1
+    assert "did not go to near" in found.rules[0].broken
+    assert found.kept
+    assert found.kept_share == pytest.approx(0.997, abs=0.001)
+    assert not a_virtual_machine(heap_unknown=9000 * KIB, misplaced_kib=0).kept
+
+
+def text_of(check: Check) -> str:
+    console = Console(width=200, file=io.StringIO(), highlight=False)
+    console.print(plan_check(check))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_rules_with_most_memory_come_first() -> None:
+    shown = text_of(a_virtual_machine(heap_unknown=0, misplaced_kib=8))
+    rows = shown.splitlines()
+    assert rows[4].startswith("heap of the collector")
+    assert "and 6 more rules with 0.3% of the memory, 0 of them broken" in shown
+    assert "three_sites.c:1 " in rows[5]
+    assert "did not go to near" in rows[5]
+
+
+def placed_rule(number: int, wanted: int, elsewhere: int = 0) -> RulePlacement:
+    return RulePlacement(
+        rule=number,
+        line=number,
+        text="rule far map=anonymous",
+        tier="numa:1",
+        region_count=1,
+        wanted_bytes=wanted * KIB,
+        placed_bytes=(wanted - elsewhere) * KIB,
+        moved_bytes=0,
+    )
+
+
+def placed_from_outside(*rules: RulePlacement, **more: object) -> PlacementResult:
+    fields: dict[str, object] = {
+        "pid": 7,
+        "program": "/bin/s",
+        "ended": "program ended",
+        "complete": True,
+        "looks": 3,
+        "attached_s": 1.0,
+        "wanted_bytes": sum(rule.wanted_bytes for rule in rules),
+        "placed_bytes": sum(rule.placed_bytes for rule in rules),
+        "moved_bytes": 0,
+        "rules": list(rules),
+    }
+    return PlacementResult.model_validate({**fields, **more})
+
+
+def test_a_program_placed_from_outside_is_checked_by_its_pages() -> None:
+    reported = promise(promised(1, "far", 6000 * KIB), promised(2, "far", 60 * KIB))
+    kept = hold_placement(reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40)))
+    assert (kept.kept, kept.kept_share) == (True, 1)
+    assert [(rule.pages, rule.misplaced_pages) for rule in kept.rules] == [(1000, 0), (10, 0)]
+    assert "Pages were moved from outside" in text_of(kept)
+    few = hold_placement(reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40, 8)))
+    assert few.kept
+    assert "20.0% of its pages are not on far's node" in few.rules[1].broken
+    many = placed_from_outside(placed_rule(1, 4000, 400), placed_rule(2, 40))
+    assert not hold_placement(reported, many).kept
+    never = hold_placement(reported, placed_from_outside())
+    assert not never.kept
+    assert "before any of its memory was looked at" in never.broken[0]
+    heap = UnappliedRule(rule=1, line=1, text="rule far size=1..", why="places blocks of the heap")
+    other = placed_from_outside(placed_rule(2, 40), unapplied=[heap])
+    assert (
+        "not applied from outside: places blocks" in hold_placement(reported, other).rules[0].broken
+    )
+    assert not hold_placement(reported, other).kept
 
 
 def test_a_heap_without_rules_is_not_compared() -> None:

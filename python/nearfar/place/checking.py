@@ -1,9 +1,10 @@
 """Check a run under a plan against the plan's promise.
 
 Compared are the tiers of each rule's blocks, the NUMA nodes of their pages, the bytes allocated at
-each site, and the fraction of the heap that matches the plan; if the program was traced again, also
-the memory lines that each site read and wrote. Mappings are compared with each other in the same
-way, and not with the heap; of global variables only the nodes of their pages are compared.
+each site, and the fraction of the memory that matches the plan; if the program was traced again,
+also the memory lines that each site read and wrote. Whether a rule got the promised fraction is
+compared among the rules for mappings, and among those for the heap; of global variables only the
+nodes of their pages are compared. The verdict counts all memory together (``keeping``).
 """
 
 from __future__ import annotations
@@ -13,19 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from nearfar.place.keeping import ELSEWHERE, UNMATCHED, judge
 from nearfar.place.promise import Promise, RulePromise
 from nearfar.records.choices import RuleMemory
-from nearfar.records.shape import Count, Share
+from nearfar.records.plan_check import Check, RuleCheck
 
 if TYPE_CHECKING:
     from nearfar.place.run_statistics import Process
     from nearfar.place.traffic import Traffic
 
-#: Fractions beyond which a promise is broken: of misplaced bytes or pages, of unmatched bytes or
-#: lines.
-ELSEWHERE, UNMATCHED = 0.01, 0.05
 #: A site's fraction of the heap's bytes, or of its lines, may change by this factor with another
 #: input, if at least ``_COUNTS`` was promised.
 _FACTOR, _COUNTS = 2.0, 0.05
@@ -33,74 +30,19 @@ _FACTOR, _COUNTS = 2.0, 0.05
 _WEIGHTS_MISSED, _STANDARD_ERRORS = 0.02, 3.0
 
 
-class RuleCheck(BaseModel):
-    """One rule: promised and counted. ``broken`` gives the reason; empty if the rule was kept."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    rule: Count
-    tier: str
-    memory: RuleMemory = "heap"
-    at: str
-    promised_bytes: Count
-    allocations: Count
-    allocated_bytes: Count
-    peak_bytes: Count
-    elsewhere_bytes: Count
-    pages: Count = Field(description="that the kernel was asked about, and that were in memory")
-    misplaced_pages: Count = Field(description="of these: on no node of the tier")
-    promised_reads: Count = 0
-    promised_writes: Count = 0
-    reads: Count | None = Field(default=None, description="lines, in a traced run of its own")
-    writes: Count | None = None
-    broken: str = ""
-
-
-class Check(BaseModel):
-    """A promise and the run checked against it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kept: bool
-    matched_share: Share = Field(description="of the allocated bytes: by a rule with a site")
-    matched_mapping_share: Share | None = Field(
-        default=None, description="the same of mapped bytes; absent if the plan promises none"
-    )
-    matched_traffic_share: Share | None = Field(
-        default=None, description="of the heap's lines; absent where traffic was not counted"
-    )
-    near_traffic_share: Share | None = Field(
-        default=None, description="of the lines at known sites: at those that are near"
-    )
-    promised_near_traffic_share: Share | None = None
-    broken: list[str] = Field(default_factory=list, description="what concerns no single rule")
-    rules: list[RuleCheck] = Field(default_factory=list)
-
-
 def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None = None) -> Check:
     """Check the counts of libhmalloc in all processes of a run, and of a traced run, against a
     promise."""
     run = _Counted.of(processes)
     rules = [_rule(promised, run, promise) for promised in promise.rules]
-    check = Check(kept=True, matched_share=0.0, rules=rules)
-    mapped = run.total("mapping")
     heap = run.matched(promise, "heap")
-    check.matched_share = float(bool(mapped)) if heap is None else heap
-    if 1 - check.matched_share > UNMATCHED:
-        check.broken.append(
-            f"{1 - check.matched_share:.1%} of the heap's bytes were allocated at sites that the "
-            "plan does not know"
-        )
+    check = Check(kept=True, rules=rules)
+    check.matched_share = float(bool(run.total("mapping"))) if heap is None else heap
     if any(rule.memory == "mapping" for rule in rules):
         check.matched_mapping_share = run.matched(promise, "mapping")
-    if 1 - (check.matched_mapping_share or 1.0) > UNMATCHED:
-        check.broken.append(
-            f"{1 - (check.matched_mapping_share or 1.0):.1%} of the mapped bytes were mapped by "
-            "calls that the plan does not know"
-        )
     if traffic is not None:
         _hold_traffic(check, promise, traffic)
-    check.kept = not check.broken and not any(rule.broken for rule in check.rules)
+    judge(check, [run.asked(rule.rule) for rule in rules], run.unknown(check))
     return check
 
 
@@ -141,6 +83,13 @@ class _Counted:
         """Bytes that reached the rules for a memory."""
         return sum(self.asked(rule) for rule in self.rules if self.kind(rule) == memory)
 
+    def unknown(self, check: Check) -> int:
+        """Bytes at sites without a promise; of mappings only if the plan promises some."""
+        heap, mapped = check.matched_share, check.matched_mapping_share
+        missing = (0.0 if heap is None else 1 - heap) * self.total("heap")
+        missing += (0.0 if mapped is None else 1 - mapped) * self.total("mapping")
+        return round(missing)
+
     def matched(self, promise: Promise, memory: RuleMemory) -> float | None:
         """The fraction of these that reached rules with a promise; None if the rules got none."""
         known = [each.rule for each in promise.rules if self.kind(each.rule) == memory]
@@ -157,7 +106,7 @@ def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
     ]
     promised_lines = sum(promised.lines_promised() for promised, _ in of_heap)
     lines, near = traffic.lines, {True: 0, False: 0}
-    promised_near = 0
+    promised_near, changed = 0, 0.0
     for promised, rule in of_heap:
         rule.promised_reads, rule.promised_writes = promised.reads or 0, promised.writes or 0
         rule.reads, rule.writes = traffic.rules.get(promised.rule, (0, 0))
@@ -167,14 +116,27 @@ def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
         now = (rule.reads + rule.writes) / lines if lines else 0.0
         if not rule.broken and _changed(share, now):
             rule.broken = f"{now:.1%} of the heap's traffic instead of {share:.1%}"
-    check.matched_traffic_share = 1 - traffic.unmatched / lines if lines else 1.0
+            changed += max(share, now)
+    unmatched = traffic.unmatched / lines if lines else 0.0
+    check.matched_traffic_share = 1 - unmatched
     check.near_traffic_share = near[True] / max(near[True] + near[False], 1)
     check.promised_near_traffic_share = promised_near / max(promised_lines, 1)
-    if lines and traffic.unmatched > UNMATCHED * lines:
+    weight = _stalls_of_heap(promise, check)
+    if unmatched * weight > UNMATCHED:
         check.broken.append(
-            f"{traffic.unmatched / lines:.1%} of the heap's traffic goes to sites that the plan "
-            "does not know"
+            f"{unmatched:.1%} of the heap's traffic goes to sites that the plan does not know"
         )
+    if changed * weight > UNMATCHED:
+        check.broken.append("sites have other fractions of the heap's traffic than promised")
+
+
+def _stalls_of_heap(promise: Promise, check: Check) -> float:
+    """The fraction of the promised stall time that is at sites of the heap: what a change of the
+    heap's traffic matters."""
+    both = zip(promise.rules, check.rules, strict=True)
+    heap = sum(promised.stall_share for promised, rule in both if rule.memory == "heap")
+    total = sum(promised.stall_share for promised in promise.rules)
+    return heap / total if total else 1.0
 
 
 def _changed(promised: float, now: float) -> bool:

@@ -12,9 +12,9 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nearfar.place.checking import Check
 from nearfar.records.choices import RuleMemory
 from nearfar.records.placement import PlacementResult
+from nearfar.records.plan_check import Check
 
 _HEAD = "hmalloc-stats 1"
 

@@ -59,19 +59,30 @@ class Ran:
         if self.code or not self.checked or self.statistics is None:
             return self.code
         if self.statistics.check is None:
-            raise MachineError(
-                f"{self.statistics.program[0]} cannot be checked: it left no statistics",
-                "check a dynamically linked program that ends by exit() or a return from main",
-            )
+            raise _unchecked(self.statistics)
         return ExitCode.OK if self.statistics.check.kept else ExitCode.VIOLATION
+
+
+def _unchecked(statistics: RunStatistics) -> MachineError:
+    """Why a run could not be checked."""
+    name = statistics.program[0]
+    if _why_ignored(name):
+        return MachineError(
+            f"{name} cannot be checked: its pages were not placed, or it ended before that",
+            "see the message above; let it run for at least a second",
+        )
+    return MachineError(
+        f"{name} cannot be checked: it left no statistics",
+        "check a program that ends by exit() or a return from main",
+    )
 
 
 def run(wanted: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
     check_named(wanted.program[0])
     placement = _placement(wanted)
-    outside = _from_outside(wanted, placement, notify)
     promise = _promise(placement) if wanted.check else None
+    outside = _from_outside(wanted, placement, notify)
     counts = wanted.statistics or wanted.check
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         variables = preload.environment(
@@ -111,6 +122,12 @@ def _from_outside(
     if not why:
         return None
     found = placement_from_outside(placement, notify)
+    if wanted.check and not found:
+        raise MachineError(
+            f"{wanted.program[0]} cannot be checked: {why}, so no library can be preloaded, and "
+            "the plan has no rule that can be applied from outside",
+            "use a plan that names mappings or globals: `nearfar advise` writes one for it",
+        )
     what = (
         "its pages are moved from outside, as `nearfar place` does"
         if found
@@ -129,10 +146,13 @@ def _check(
     *,
     traced: bool,
 ) -> None:
-    """Add the result of the check, if the library counted anything."""
+    """Add the result of the check, if the library counted anything, or pages were placed."""
+    from nearfar.place.attached.checking import hold_placement
     from nearfar.place.checking import hold
     from nearfar.workflows.traffic import traffic_of
 
+    if statistics.placement:
+        statistics.check = hold_placement(promise, statistics.placement)
     if not any(found.rules for found in statistics.processes):
         return
     counted = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.place.checking import Check, RuleCheck
 from nearfar.place.run_statistics import Process, RunStatistics
+from nearfar.records.plan_check import Check, RuleCheck
 from nearfar.report.terminal.layout import columns
 from nearfar.units import format_size
 
@@ -62,13 +64,11 @@ def _traffic(rule: RuleCheck) -> tuple[str, str]:
 
 
 def plan_check(check: Check) -> RenderableType:
-    """Return what a plan promised and what was counted, one row per rule."""
+    """Return what a plan promised and what was counted, one row per rule, most memory first."""
     verdict = "kept" if check.kept else "broken"
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
-    finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
-    if check.matched_mapping_share is not None:
-        finding.append(f", {check.matched_mapping_share:.1%} of the mapped bytes by its calls")
-    heads = ["Site", "Tier", "Promised", "Allocated", "Pages", "Misplaced"]
+    ranked = sorted(check.rules, key=lambda rule: -rule.weight)
+    heads = ["Site", "Tier", "Promised", "Allocated", "Pages asked", "Misplaced"]
     heads += ["Traffic promised", "Traffic", "Verdict"]
     rows = [
         [
@@ -81,10 +81,33 @@ def plan_check(check: Check) -> RenderableType:
             *_traffic(rule),
             rule.broken or "kept",
         ]
-        for rule in check.rules[:MAX_RULES]
+        for rule in ranked[:MAX_RULES]
     ]
-    notes = _notes_on(check)
-    return Group(head, finding, Text(""), columns(heads, rows, 2), Text(""), *notes)
+    table = columns(heads, rows, 2)
+    notes = [*_notes_on(check), *_hidden(ranked[MAX_RULES:]), _PAGES[check.matched_share is None]]
+    return Group(head, Text(_finding(check)), Text(""), table, Text(""), *notes)
+
+
+#: What is counted as pages: of a program with the library, and of one placed from outside.
+_PAGES = (
+    Text(
+        "· pages asked are a sample whose nodes the kernel reported: 64 to 1,024 of a mapping, 16 "
+        "or one in 64 of a block",
+        style="dim",
+    ),
+    Text("· all pages in memory at the last look; allocated is memory in use then", style="dim"),
+)
+
+
+def _finding(check: Check) -> str:
+    """Which fraction of the memory is as promised, and what else is known of it."""
+    found = f"{check.kept_share:.1%} of the memory is as promised; at least 95% are required"
+    if check.matched_share is None:
+        return f"{found}. Pages were moved from outside"
+    found += f". {check.matched_share:.1%} of the heap's bytes were allocated at its sites"
+    if check.matched_mapping_share is not None:
+        found += f", {check.matched_mapping_share:.1%} of the mapped bytes by its calls"
+    return found
 
 
 def _notes_on(check: Check) -> list[Text]:
@@ -98,7 +121,18 @@ def _notes_on(check: Check) -> list[Text]:
                 style="dim",
             )
         )
-    more = len(check.rules) - MAX_RULES
-    if more > 0:
-        notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))
-    return [*notes, Text("· pages are those whose node the kernel reported", style="dim")]
+    return notes
+
+
+def _hidden(rules: Sequence[RuleCheck]) -> list[Text]:
+    if not rules:
+        return []
+    weight = min(sum(rule.weight for rule in rules), 1.0)
+    broken = sum(bool(rule.broken) for rule in rules)
+    return [
+        Text(
+            f"· and {len(rules)} more rules with {weight:.1%} of the memory, {broken} of them "
+            "broken; all of them in --json FILE",
+            style="dim",
+        )
+    ]

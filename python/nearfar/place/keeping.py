@@ -1,0 +1,37 @@
+"""When the promise of a plan is kept: the verdict of ``run --check`` on all memory together.
+
+The weight of a rule is its fraction of the memory that rules were promised (heap, mappings and
+globals together), or of the memory of this run, whichever is more. What counts against the promise
+are the weights of rules that are broken, and the fraction of this run's memory at sites that the
+plan does not know: a small heap next to large mappings counts by its size, and so does a rule whose
+memory this run did not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearfar.records.plan_check import Check
+
+#: Fractions beyond which a promise is broken: of misplaced bytes or pages of a rule; of all memory,
+#: or of traffic.
+ELSEWHERE, UNMATCHED = 0.01, 0.05
+
+
+def judge(check: Check, asked: Sequence[int], unknown: int = 0) -> None:
+    """Add the weights of rules, the fraction that is kept, and the verdict. ``asked``: bytes of
+    this run by rule; ``unknown``: bytes that reached no rule with a promise."""
+    promised = max(sum(rule.promised_bytes for rule in check.rules), 1)
+    total = max(sum(asked) + unknown, 1)
+    for rule, size in zip(check.rules, asked, strict=True):
+        rule.weight = max(rule.promised_bytes / promised, size / total)
+    lost = sum(rule.weight for rule in check.rules if rule.broken)
+    check.kept_share = max(1 - lost - unknown / total, 0.0)
+    if unknown > UNMATCHED * total:
+        check.broken.append(
+            f"{unknown / total:.1%} of the memory was allocated or mapped at sites that the plan "
+            "does not know"
+        )
+    check.kept = not check.broken and 1 - check.kept_share <= UNMATCHED
