@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -34,10 +37,11 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         _program: Sequence[str], _limit_s: float, environment: Mapping[str, str] | None, _stdin: str
     ) -> TimedRun:
         assert environment is not None
-        where = environment.get("NEARFAR_HMALLOC_DEFAULT", "plan")
+        plan = Path(environment.get("NEARFAR_HMALLOC_PLAN", "")).stem
+        where = plan.removeprefix("all-") or environment["NEARFAR_HMALLOC_DEFAULT"]
         seen.append(where)
         drift = 1 + len(seen) // 3  # the machine slows down from round to round
-        cpu_s = {"near": 1.0, "far": 1.5, "plan": 1.2}[where] * drift
+        cpu_s = {"near": 1.0, "far": 1.5, "program": 1.2}[where] * drift
         return TimedRun(cpu_s, cpu_s, cpu_s * 0.75, cpu_s * 0.25, 1 << 20, 0, stopped=False)
 
     monkeypatch.setattr(variants, "run_once", run_once)
@@ -57,7 +61,7 @@ def test_ratios_are_of_runs_of_the_same_round(turns: list[str], tmp_path: Path) 
     plan.write_text(PROMISE)
     found = compared(["all-near", "all-far", str(plan)], NODES, runs=8)
     assert len(turns) == 24
-    assert all(set(turns[i : i + 3]) == {"near", "far", "plan"} for i in range(0, 24, 3))
+    assert all(set(turns[i : i + 3]) == {"near", "far", "program"} for i in range(0, 24, 3))
     near, far, planned = found.variants
     assert near.slowdown is None
     assert far.slowdown is not None
@@ -88,6 +92,46 @@ def test_a_promise_is_not_put_next_to_what_it_is_not_about(
     assert all(row.predicted_slowdown is None for row in found.variants)
     origin = found.variants[1].provenance["cpu_time_s"].origin
     assert origin == ("emulated" if tiers["far"] == "shm:" else "measured")
+
+
+#: Fills private and shared memory, and prints where all of its memory is.
+POLICIES = """
+import mmap
+held = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+shared = mmap.mmap(-1, 4 << 20)
+for each in (held, shared):
+    each.write(b"x" * (4 << 20))
+print(open("/proc/self/numa_maps").read())
+"""
+
+
+@pytest.mark.parametrize("variant", ["all-near", "all-far"])
+def test_all_memory_is_placed_and_not_the_heap_alone(tmp_path: Path, variant: str) -> None:
+    from nearfar.place.whole_program import whole_program_on
+
+    tier = variant.removeprefix("all-")
+    placement = whole_program_on(tier, {"near": "numa:0", "far": "numa:0"}, tmp_path)
+    environment = preload.environment(placement, None)
+    preload.check(environment)
+    maps = subprocess.run(
+        [sys.executable, "-c", POLICIES],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    bound = [line for line in maps.splitlines() if re.search(" (bind|prefer[^ ]*):0 ", line)]
+    assert any("anon=1024" in line for line in bound), maps
+    assert any("file=/dev/zero" in line for line in bound), maps
+    assert any("file=" in line and "python" in line for line in bound), maps
+
+
+def test_memory_that_is_not_of_nodes_holds_the_heap_alone(tmp_path: Path) -> None:
+    from nearfar.place.whole_program import whole_program_on
+
+    found = whole_program_on("far", {"near": "dram", "far": "shm:"}, tmp_path)
+    assert found.plan is None
+    assert found.heap() == "far"
 
 
 def test_a_real_program_is_compared(run_nearfar: RunNearfar, tmp_path: Path) -> None:
@@ -143,7 +187,10 @@ def test_a_static_program_is_refused() -> None:
     static = next((p for p in ("/bin/busybox", "/sbin/ldconfig") if Path(p).exists()), None)
     if static is None:
         pytest.skip("no static program here")
-    with silent() as progress, pytest.raises(BadInputError, match="cannot be placed"):
+    with (
+        silent() as progress,
+        pytest.raises(BadInputError, match="cannot be placed before it runs"),
+    ):
         variants.compare_variants([static], ["all-near", "all-far"], NODES, progress)
 
 

@@ -73,10 +73,11 @@ def run(
     blocks of each rule were allocated, on which nodes the kernel placed their pages, and how much
     each site allocated. Then the program runs again under an emulator, without standard input and
     with its output discarded, to count the cache lines that each site reads and writes;
-    --no-traffic omits that run. A broken promise is reported, and the exit code is 1 if the
-    program's own is 0.
+    --no-traffic omits that run. A promise is broken if more than 5 % of the memory (heap, mappings
+    and globals together) is not as promised; the exit code is then 1 if the program's own is 0. Of
+    a static program, the pages are compared where they were at the last look.
 
-    --compare runs the program with its heap in each of the named places, in turns and without its
+    --compare runs the program with its memory in each of the named places, in turns and without its
     output, and compares CPU and wall time with the first. On far memory of a NUMA node the promise
     of a plan stands next to the measurement. Standard input is passed on if it is a file. In
     the variant kernel the heap starts near and the kernel moves pages: NUMA balancing in tiering

@@ -1,4 +1,4 @@
-"""Run a program with its heap in several places, in turns, and compare the times.
+"""Run a program with its memory in several places, in turns, and compare the times.
 
 In each round every variant runs once, in random order: a ratio is of runs of the same round, so
 that what disturbs the machine for longer than a round disturbs both.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from nearfar.measure.tiers import origin_of
 from nearfar.place import preload
 from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, check_program, run_once
+from nearfar.place.whole_program import whole_program_on
 from nearfar.process.stdin import StandardInput, of_this_process
 from nearfar.records.shape import Origin, Provenance, quantities
 from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
@@ -38,7 +40,7 @@ _LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Variant:
-    """A place of the heap: a tier for all of it, or a plan. ``predicted``: its slowdown.
+    """A place of the memory: a tier for all of it, or a plan. ``predicted``: its slowdown.
     ``by_kernel``: the kernel moves pages while the program runs.
     """
 
@@ -69,9 +71,25 @@ def compare_variants(
     why = ignores_preload(check_program(program[0]))
     if why:
         raise BadInputError(
-            f"{why}: its heap cannot be placed", "compare a dynamically linked program"
+            f"{why}: its memory cannot be placed before it runs, only moved while it does",
+            "compare a dynamically linked program; `nearfar run --plan --stats` places this one",
         )
-    variants = _variants(names, {**_NEAR, **tiers})
+    with tempfile.TemporaryDirectory(prefix="nearfar-compare-") as folder:
+        variants = _variants(names, {**_NEAR, **tiers}, Path(folder))
+        taken = _in_turns(program, variants, progress, runs, stdin, seed)
+    rows = [_row(one, taken[one.name], taken[variants[0].name]) for one in variants]
+    return VariantsResult(program=list(program), tiers={**_NEAR, **tiers}, runs=runs, variants=rows)
+
+
+def _in_turns(
+    program: Sequence[str],
+    variants: Sequence[Variant],
+    progress: Progress,
+    runs: int,
+    stdin: StandardInput | None,
+    seed: int,
+) -> dict[str, list[TimedRun]]:
+    """The runs of each variant, by its name."""
     environments = {one.name: preload.environment(one.placement, None) for one in variants}
     for environment in environments.values():
         preload.check(environment)
@@ -85,11 +103,10 @@ def compare_variants(
             progress.step(f"run {number + 1} of {runs}: {one.name}", number / runs)
             with kernel_tiering() if one.by_kernel else nullcontext():
                 taken[one.name].append(_timed(program, environments[one.name], given))
-    rows = [_row(one, taken[one.name], taken[variants[0].name]) for one in variants]
-    return VariantsResult(program=list(program), tiers={**_NEAR, **tiers}, runs=runs, variants=rows)
+    return taken
 
 
-def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
+def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> list[Variant]:
     if len({_same(name) for name in names}) != len(names) or len(names) < 2:
         raise BadInputError(
             f"--compare {','.join(names)} does not name two or more different variants",
@@ -105,11 +122,13 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
     all_far = promised[plans[0]][1] if plans else None
     made = []
     for name in names:
-        near = preload.Placement(None, {"near": tiers["near"]})
-        if name in (ALL_NEAR, KERNEL):
-            made.append(Variant(name, near, by_kernel=name == KERNEL))
+        if name == KERNEL:  # pages with a policy are not moved by the kernel
+            near = preload.Placement(None, {"near": tiers["near"]})
+            made.append(Variant(name, near, by_kernel=True))
+        elif name == ALL_NEAR:
+            made.append(Variant(name, whole_program_on("near", {"near": tiers["near"]}, folder)))
         elif name == ALL_FAR:
-            made.append(Variant(name, preload.Placement(None, dict(tiers)), all_far))
+            made.append(Variant(name, whole_program_on("far", tiers, folder), all_far))
         else:
             plan = preload.Placement(Path(name), dict(tiers))
             made.append(Variant(name, plan, promised[name][0]))

@@ -1,10 +1,11 @@
-"""Tables of ``nearfar run --compare``: times of a program by place of its heap, as of hyperfine."""
+"""Tables of ``nearfar run --compare``: times of a program by place of its memory."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nearfar.place.whole_program import places_mappings
 from nearfar.records.variants import RunTimes, VariantsResult
 from nearfar.report.terminal.layout import block, columns, figure
 from nearfar.report.wording import format_quantity, origin_of, origins
@@ -25,11 +26,21 @@ def variants(result: VariantsResult) -> RenderableType:
         f"{result.runs} runs of each, in turns; {tiers}",
         "wall time without the time waited for a CPU; User and System: mean CPU time",
         f"ratios to {result.variants[0].variant}: median of runs of the same round (95 % interval)",
-        "all-near and all-far place the heap alone, a plan also the mappings that it names",
+        _whole(result),
     ]
     found = origins((row, "cpu_time_s") for row in result.variants)
     tables = Group(_times(result), Text(""), _ratios(result))
     return block(" ".join(result.program), _finding(result), found, tables, notes)
+
+
+def _whole(result: VariantsResult) -> str:
+    """What all-near and all-far place."""
+    if places_mappings(result.tiers.get("far", "")):
+        return (
+            "all-far places heap, mappings and the program's globals; stacks, code, the page cache "
+            "and libraries' globals are not placed"
+        )
+    return "all-near and all-far place the heap alone: other memory can be on nodes only (numa:1)"
 
 
 def _times(result: VariantsResult) -> RenderableType:
@@ -37,7 +48,7 @@ def _times(result: VariantsResult) -> RenderableType:
     for row in result.variants:
         origin = origin_of(row, "cpu_time_s")
         rows.append([row.variant, *_cells(row.run_times), origin.value if origin else "unknown"])
-    return columns(["Heap", "Mean ± σ", "Min … max", "User", "System", "Origin"], rows, 1)
+    return columns(["Memory", "Mean ± σ", "Min … max", "User", "System", "Origin"], rows, 1)
 
 
 def _cells(times: RunTimes) -> list[str]:
