@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import running
 from conftest import RunNearfar, without_output_settings
-from nearfar.errors import BadInputError
+from nearfar.errors import BadInputError, MachineError
 from nearfar.profiles import load_profile
 from nearfar.records.advice import LOWER_BOUND, AdviceResult
 from nearfar.records.choices import PlacementTool
@@ -75,6 +75,7 @@ def result(advised: AdviceResult) -> AdviceResult:
 
 
 def test_each_script_is_one_for_a_shell(result: AdviceResult, program: Path) -> None:
+    result.near_peak_bytes_per_s = 37.8e9
     for tool in get_args(PlacementTool):
         text = script_of(tool)(result).plain
         subprocess.run(["sh", "-n"], input=text, text=True, check=True)
@@ -117,16 +118,12 @@ def test_what_a_tool_cannot_place_is_refused(result: AdviceResult, run_nearfar: 
     result.sites = []
     with pytest.raises(BadInputError):
         script_of("memkind")(result)
-    result.far_bandwidth_bytes_per_s = None
-    with pytest.raises(BadInputError):
-        script_of("weighted-interleave")(result)
     done = run_nearfar("advise", "--pid", "1", "--emit", "memkind")
     assert done.code == 2
     assert "memkind cannot place a running process" in done.stderr
 
 
 def test_weights_are_those_of_all_threads_if_both_are_known(result: AdviceResult) -> None:
-    assert "Bandwidth of one thread" in script_of("weighted-interleave")(result).plain
     result.near_peak_bytes_per_s, result.far_peak_bytes_per_s = 300e9, 60e9
     text = " ".join(script_of("weighted-interleave")(result).plain.replace("#", "").split())
     assert "Bandwidth of all threads: 300 GB/s near, 60 GB/s far: weights 5 and 1" in text
@@ -139,6 +136,34 @@ def test_weights_are_those_of_all_threads_if_both_are_known(result: AdviceResult
     text = " ".join(script_of("weighted-interleave")(result).plain.replace("#", "").split())
     assert "Bandwidth of all threads (of near memory a lower bound): 300 GB/s" in text
     assert "by latency alone" not in text
+
+
+def test_weights_are_not_those_of_one_thread(result: AdviceResult) -> None:
+    """A core limits one thread alike on both memories."""
+    result.near, result.far, result.far_peak_bytes_per_s = "dram", "cxl-asic", CXL_PEAK
+    result.near_bandwidth_bytes_per_s = result.far_bandwidth_bytes_per_s = 15.7e9
+    result.near_peak_bytes_per_s = None
+    result.limits = ["dram is not known under load: other programs ran"]
+    with pytest.raises(MachineError, match=r"not known of dram.*other programs ran"):
+        script_of("weighted-interleave")(result)
+    result.near_peak_bytes_per_s, result.far_peak_bytes_per_s = 37.8e9, None
+    with pytest.raises(BadInputError, match="not known of cxl-asic"):
+        script_of("weighted-interleave")(result)
+
+
+def test_memkind_names_what_it_cannot_place(result: AdviceResult) -> None:
+    assert "not in the list" not in script_of("memkind")(result).plain
+    site = next(site for site in result.sites if "walk.c:5" in site.at)
+    site.verdict, site.near_share = "near", None
+    arenas = site.model_copy(
+        update={"kind": "mapping", "at": "arenas", "size_bytes": 15 << 20, "stall_share": 0.51}
+    )
+    empty = site.model_copy(update={"at": "empty.c:1", "size_bytes": 0, "functions": []})
+    result.sites = [site, arenas, empty]
+    text = " ".join(script_of("memkind")(result).plain.replace("#", "").split())
+    assert "mappings and globals, 15 MiB near and 0 B far, with 51% of the stall time" in text
+    assert "walk.c:5" in text
+    assert "empty.c" not in text
 
 
 def test_memkind_says_where_its_equal_parts_are_not_those_of_the_advice(
@@ -161,14 +186,15 @@ def test_tiers_are_measured_with_all_threads_for_weights(
         *("advise", "--host", "host.toml", "--emit", "weighted-interleave", "--out", "run"),
         *("--", str(program)),
     )
-    assert done.code == 0, done.stderr
     assert "measuring dram of this machine under load" in done.stderr
     advice = read_run(tmp_path / "run").sections.advice
     assert advice is not None
     if advice.near_peak_bytes_per_s is None:  # other programs used the memory, and it says so
         assert any("dram is not known under load" in limit for limit in advice.limits)
-        assert "Bandwidth of one thread" in done.stdout
+        assert done.code == 3
+        assert "not known of dram" in done.stderr
     else:
+        assert done.code == 0, done.stderr
         assert "Bandwidth of all threads" in done.stdout
         assert advice.provenance["near_peak_bytes_per_s"].origin is Origin.MEASURED
     assert advice.far_peak_bytes_per_s == advice.fars[0].far_peak_bytes_per_s == CXL_PEAK

@@ -56,10 +56,18 @@ def header(result: AdviceResult) -> list[str]:
     ]
 
 
+def is_tier(memory: str) -> bool:
+    """Whether a memory is a tier of this machine, and not a profile."""
+    try:
+        parse_tier(memory)
+    except NativeError:
+        return False
+    return True
+
+
 def _node(memory: str) -> int | None:
     """The node of a tier; None for profiles and other tiers."""
-    try:
-        tier = parse_tier(memory)
-    except NativeError:
+    if not is_tier(memory):
         return None
+    tier = parse_tier(memory)
     return tier["node"] if tier["kind"] == "numa" else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nearfar.errors import BadInputError
 from nearfar.records.advice import AdviceResult, SiteAdvice
 from nearfar.report import advice_words as words
@@ -20,8 +22,9 @@ _EQUAL_PARTS = (
 
 
 def lines(result: AdviceResult) -> list[str]:
-    """The kind of each site of the heap, those that lose most first."""
-    heap = [site for site in result.sites if site.kind == "heap" and site.verdict in _KINDS]
+    """The kind of each site of the heap that holds memory, those that lose most first."""
+    placed = [site for site in result.sites if site.verdict in _KINDS and site.size_bytes]
+    heap = [site for site in placed if site.kind == "heap"]
     if not heap:
         raise BadInputError(
             "no allocation site of this program can be placed: memkind has nothing to do",
@@ -30,6 +33,7 @@ def lines(result: AdviceResult) -> list[str]:
     heap.sort(key=lambda site: -site.far_time_s)
     return [
         *header(result),
+        *comment(_missing([site for site in placed if site.kind != "heap"])),
         'export MEMKIND_DAX_KMEM_NODES="$far_node"',
         *comment(
             "Call memkind_malloc(KIND, size) and memkind_free(KIND, p) for blocks of these sites."
@@ -37,6 +41,20 @@ def lines(result: AdviceResult) -> list[str]:
         *(comment(_EQUAL_PARTS) if any(s.verdict == "interleaved" for s in heap) else []),
         *map(_line, heap),
     ]
+
+
+def _missing(others: Sequence[SiteAdvice]) -> str:
+    """What the answer places and memkind cannot; empty if that is nothing."""
+    if not others:
+        return ""
+    near = sum(site.size_bytes for site in others if site.verdict == "near")
+    far = sum(site.size_bytes for site in others if site.verdict == "far")
+    lost = sum(site.stall_share for site in others)
+    return (
+        "These figures include memory that is not in the list, because memkind places blocks of "
+        f"the heap only: mappings and globals, {format_size(near)} near and {format_size(far)} "
+        f"far, with {lost:.0%} of the stall time. `nearfar run --plan` places them, too."
+    )
 
 
 def _line(site: SiteAdvice) -> str:
