@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
+import re
 import subprocess
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import factories
 from conftest import RunNearfar
@@ -35,6 +38,7 @@ from nearfar.records.depth import LoadedResult
 from nearfar.records.profile import Figure, Profile
 from nearfar.records.run import Sections
 from nearfar.report.html.sections import loaded
+from nearfar.report.terminal.predictions import interleave
 
 ROOT = Path(__file__).parent.parent
 GB = 1e9
@@ -119,11 +123,30 @@ def test_an_open_curve_is_marked_where_it_is_used_to_its_end() -> None:
     result = predict([SiteLoad("s", 1, 1000 * GB, 0, 0, 0)], 1, near, memory("far", 200, 10 * GB))
     assert result.near.at_open_end
     assert not result.far.at_open_end
+    assert {"time_s", "all_near_time_s"} <= set(result.upper_bounds)
+    assert "all_far_time_s" not in result.upper_bounds
     assert any("open is used to the end of a curve" in warning for warning in result.warnings)
     few = predict([SiteLoad("s", 1, 1 * GB, 0, 0, 0)], 1, near, memory("far", 200, 10 * GB))
     assert not few.near.at_open_end
+    assert few.upper_bounds == []
     written = predict([SiteLoad("s", 1, 1, GB, 0, 0)], 1, near, memory("far", 200, 10 * GB))
     assert any("was not measured with 0% reads" in warning for warning in written.warnings)
+
+
+def test_a_placement_that_is_not_the_best_is_marked_too() -> None:
+    rising = tuple(Loaded(i * GB, 200 + i) for i in (0, 5, 10))
+    far = LoadedMemory("open", LoadedCurves({1.0: rising}, (1.0,)))
+    result = predict([SiteLoad("s", 1, 1000 * GB, 0, 0, 0)], 1, memory("near", 100, 300 * GB), far)
+    assert not result.far.at_open_end
+    assert not result.near.at_open_end
+    assert "all_far_time_s" in result.upper_bounds
+    assert "time_s" not in result.upper_bounds
+    console = Console(width=100, file=io.StringIO())
+    console.print(interleave(result))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert re.search(r"all far +≤ ", text)
+    assert "≤: at the end of a curve that is not saturated" in text
+    assert not re.search(r"all near +≤ ", text)
 
 
 def test_curves_come_from_profiles_and_their_ends_are_judged() -> None:
@@ -244,7 +267,7 @@ def _probed(rising: float) -> tuple[LoadedResult, Profile]:
 
 def test_a_probe_marks_curves_that_its_threads_did_not_saturate() -> None:
     result, profile = _probed(1.1)
-    note = "not saturated at read shares 1"
+    note = "not saturated at 100% reads"
     assert note in (profile.figure("read_latency_by_load_ns").note or "")
     assert curves_of(profile).open_shares == (1.0,)
     assert note in loaded.notes(result)[0]

@@ -129,7 +129,7 @@ def test_a_curve_without_more_latency_at_its_end_is_not_saturated(tmp_path: Path
     rows = "read_pct_rounded,bandwidth_mean,latency_mean\n100,1,90\n100,40,110\n"
     (tmp_path / "open.csv").write_text(rows)
     profile = import_profile([tmp_path / "open.csv"], "open")
-    assert profile.figure("read_latency_by_load_ns").note == "not saturated at read shares 1"
+    assert profile.figure("read_latency_by_load_ns").note == "not saturated at 100% reads"
 
 
 @pytest.mark.parametrize(

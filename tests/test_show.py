@@ -162,6 +162,22 @@ def test_json_of_a_profile_is_the_profile(capsys: pytest.CaptureFixture[str]) ->
     assert Profile.model_validate(document) == load_profile("hbm")
 
 
+def test_all_points_of_a_curve_are_shown_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "optane-100"
+    profile = load_profile(name)
+    longest = max(len(figure.points or []) for figure in profile.figures.values())
+    assert longest > 6
+    assert main(["show", name]) == 0
+    cut = capsys.readouterr().out
+    assert "nearfar show --all" in cut
+    assert main(["show", name, "--all"]) == 0
+    whole = capsys.readouterr().out
+    assert "shown" not in whole
+    assert len(whole.splitlines()) > len(cut.splitlines())
+
+
 def test_a_file_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_profile(load_host("snu-2014"), tmp_path / "mine.toml")
     assert main(["show", str(tmp_path / "mine.toml")]) == 0

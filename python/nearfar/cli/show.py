@@ -24,7 +24,10 @@ What = Annotated[
 ]
 
 
-def show(what: What, json: Json = None) -> None:
+All = Annotated[bool, typer.Option("--all", help="Print all points of the curves of a profile.")]
+
+
+def show(what: What, every: All = False, json: Json = None) -> None:
     """Print a record, a device profile or a host in the terminal.
 
     The host `this` is the machine that nearfar runs on.
@@ -39,10 +42,10 @@ def show(what: What, json: Json = None) -> None:
     from nearfar.report import console
 
     subject = api.load(what)
-    console.show(_shown(subject), subject.model_dump_json(indent=1, exclude_none=True), json)
+    console.show(_shown(subject, every), subject.model_dump_json(indent=1, exclude_none=True), json)
 
 
-def _shown(subject: Subject) -> RenderableType:
+def _shown(subject: Subject, every: bool) -> RenderableType:
     from nearfar.records.profile import Host, Profile
     from nearfar.records.run import Run
     from nearfar.report.terminal import answer, sheet
@@ -51,5 +54,5 @@ def _shown(subject: Subject) -> RenderableType:
     if isinstance(subject, Run):
         return record_tables.record(subject)
     if isinstance(subject, Profile | Host):
-        return sheet.sheet(subject)
+        return sheet.sheet(subject, all_points=every)
     return answer.answer(subject)

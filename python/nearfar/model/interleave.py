@@ -189,13 +189,14 @@ def predict(
     best = times.solve(rows, STEPS, _MAX_NODES)
     whole = times.solve(rows, 1, _MAX_NODES) if _fits_whole(times, rows) else None
     uniform = _uniform(times, rows)
-    figures = {
-        "time_s": _seconds(best),
-        "all_near_time_s": _seconds(times.time(rows, [1] * len(rows), 1)),
-        "all_far_time_s": _seconds(times.time(rows, [0] * len(rows), 1)),
-        "whole_sites_time_s": _seconds(whole),
-        "uniform_time_s": _seconds(uniform),
+    placements = {
+        "time_s": best,
+        "all_near_time_s": times.time(rows, [1] * len(rows), 1),
+        "all_far_time_s": times.time(rows, [0] * len(rows), 1),
+        "whole_sites_time_s": whole,
+        "uniform_time_s": uniform,
     }
+    figures = {key: _seconds(found) for key, found in placements.items()}
     return InterleavePrediction(
         steps=STEPS,
         exact=best["exact"],
@@ -207,6 +208,7 @@ def predict(
         near=loaded_tier(near, best["near"]),
         far=loaded_tier(far, best["far"]),
         limits=list(_LIMITS),
+        upper_bounds=[key for key, found in placements.items() if _is_bound(found, near, far)],
         warnings=load_warnings(near, best["near"]) + load_warnings(far, best["far"]),
         provenance={key: _MODELLED for key, value in figures.items() if value is not None},
         time_s=best["time_ns"] / _NS,
@@ -219,6 +221,13 @@ def predict(
 
 def _seconds(found: Placement | None) -> float | None:
     return found["time_ns"] / _NS if found is not None else None
+
+
+def _is_bound(found: Placement | None, near: LoadedMemory, far: LoadedMemory) -> bool:
+    """Whether a placement uses a memory to the end of a curve that is not saturated."""
+    if found is None:
+        return False
+    return _at_open_end(near, found["near"]) or _at_open_end(far, found["far"])
 
 
 def _fits_whole(times: PlacementTime, rows: Sequence[SiteTuple]) -> bool:

@@ -112,6 +112,10 @@ class InterleavePrediction(Answer):
     uniform_near_share: Share | None = None
     steps: Size = Field(description="parts of a site")
     exact: bool = Field(description="no placement is faster; false: the search was stopped")
+    upper_bounds: list[str] = Field(
+        default_factory=list,
+        description="keys of times at the end of a curve that is not saturated: at most this long",
+    )
     sites: list[InterleavedSite]
     near: LoadedTier
     far: LoadedTier

@@ -147,5 +147,5 @@ def saturates(points: Sequence[Loaded]) -> bool:
 
 def open_ends(curves: Mapping[float, Sequence[Loaded]]) -> str:
     """The mark of curves that the load did not saturate; empty if it saturated all."""
-    shares = [f"{share:g}" for share in sorted(curves) if not saturates(curves[share])]
-    return f"not saturated at read shares {', '.join(shares)}" if shares else ""
+    shares = [f"{share * 100:.4g}%" for share in sorted(curves) if not saturates(curves[share])]
+    return f"not saturated at {', '.join(shares)} reads" if shares else ""

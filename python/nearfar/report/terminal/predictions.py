@@ -103,6 +103,7 @@ def interleave(result: InterleavePrediction) -> RenderableType:
     ]
     heads = ["Memory", "Bandwidth", "Of its peak", "Reads", "Latency", "Idle"]
     found = "No placement in eighths is faster." if result.exact else "A faster one may exist."
+    bound = "≤: at the end of a curve that is not saturated, where bandwidth may be higher"
     return block(
         "Interleaving",
         found,
@@ -112,13 +113,13 @@ def interleave(result: InterleavePrediction) -> RenderableType:
             columns(["Placement", "Time"], _placement_times(result), 1),
             columns(heads, _tier_loads(result), 1),
         ),
-        result.limits,
+        [*([bound] if result.upper_bounds else []), *result.limits],
     )
 
 
 def _placement_times(result: InterleavePrediction) -> list[list[str]]:
     return [
-        [name, format_time(getattr(result, key))]
+        [name, ("≤ " if key in result.upper_bounds else "") + format_time(getattr(result, key))]
         for name, key in (
             ("sites in eighths", "time_s"),
             ("sites near or far as a whole", "whole_sites_time_s"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
@@ -15,8 +16,9 @@ from nearfar.report.wording import count, format_interval, format_quantity
 _SHOWN = 6
 
 
-def sheet(what: Datasheet) -> RenderableType:
+def sheet(what: Datasheet, *, all_points: bool = False) -> RenderableType:
     """Return head, figures with value, range, confidence and source, and the full sources."""
+    most = sys.maxsize if all_points else _SHOWN
     head = Text(what.name, style="bold").append(f"  {what.title}", style="not bold")
     parts: list[RenderableType] = [head, Text(what.description)]
     if what.machine:
@@ -30,12 +32,18 @@ def sheet(what: Datasheet) -> RenderableType:
             parts.append(Text(_disturbed(known)))
     if not what.figures and not memories:
         return Group(*parts)
-    parts += [Text(""), _table(what.figures)]
+    parts += [Text(""), _table(what.figures, most)]
     for tier, figures in memories.items():
-        parts += [Text(""), Text(tier, style="bold"), _table(figures)]
+        parts += [Text(""), Text(tier, style="bold"), _table(figures, most)]
     parts.append(Text(""))
     parts += [Text(f"{key}: {text}", style="dim") for key, text in what.sources.items()]
     notes = [f"· {key}: {figure.note}" for key, figure in what.figures.items() if figure.note]
+    every = [
+        *what.figures.values(),
+        *(f for figures in memories.values() for f in figures.values()),
+    ]
+    if any(len(figure.points or []) > most for figure in every):
+        notes.append(f"· of longer curves {most} points are shown: `nearfar show --all` prints all")
     parts += [Text(""), *(Text(note, style="dim") for note in notes)] if notes else []
     return Group(*parts)
 
@@ -47,14 +55,14 @@ def _disturbed(known: Measured) -> str:
     return f"{said}. Ranges extend to what an idle machine may reach: `nearfar study` on one"
 
 
-def _table(figures: Mapping[str, Figure]) -> Table:
+def _table(figures: Mapping[str, Figure], most: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("Figure", "Value", "Range"):
         table.add_column(name, justify="left" if name == "Figure" else "right")
     table.add_column("Confidence")
     table.add_column("Source")
     for key, figure in figures.items():
-        for row in _rows(key, figure):
+        for row in _rows(key, figure, most):
             table.add_row(*(Text(cell) for cell in row))
     return table
 
@@ -83,7 +91,7 @@ def coordinate(name: str, value: float) -> str:
     return f"{label.replace('_', ' ')} {amount(name, value)}"
 
 
-def _rows(key: str, figure: Figure) -> Iterator[list[str]]:
+def _rows(key: str, figure: Figure, most: int) -> Iterator[list[str]]:
     trust = figure.confidence + (f" {figure.origin.value}" if figure.origin else "")
     trust += ", disturbed" if figure.is_disturbed() else ""
     source = figure.source + (f", {figure.date}" if figure.date else "")
@@ -92,10 +100,11 @@ def _rows(key: str, figure: Figure) -> Iterator[list[str]]:
         yield [key, amount(key, figure.value, figure.unit), span, trust, source]
         return
     points = figure.points or []
-    shown = min(len(points), _SHOWN)
+    shown = min(len(points), most)
     kept = sorted({round(i * (len(points) - 1) / max(shown - 1, 1)) for i in range(shown)})
     length = count(len(points), "point")
-    yield [key, length if shown == len(points) else f"{length}, {shown} shown", "", trust, source]
+    part = "" if shown == len(points) else f", {shown} shown"
+    yield [key, length + part, "", trust, source]
     for index in kept:
         *where, value = points[index]
         named = zip(figure.x or [], where, strict=True)
