@@ -80,6 +80,7 @@ def _started(name: str, scratch: Path) -> Iterator[dict[str, Any]]:
             "heap_bytes": _asked(check, "heap"),
             "mapped": check.get("matched_mapping_share"),
             "mapped_bytes": _asked(check, "mapping"),
+            "kept": check["kept_share"],  # both together: the rule of the verdict
         }
 
 

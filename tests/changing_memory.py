@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hmalloc_build import compile_c
+from nearfar.place.promise import HeapPromise, Promise, RulePromise
+
+MIB = 1 << 20
 
 #: A plan that places all of it in the tier ``far``.
 PLAN = """\
@@ -20,6 +23,30 @@ rule far map=file:shared.data
 rule far map=heap
 rule far globals=name:
 """
+
+
+#: Of the rules of PLAN for large anonymous mappings and for the heap.
+PROMISE = "".join(
+    f"{line}\n"
+    for line in Promise(
+        heap=HeapPromise(
+            allocated_bytes=0, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
+        ),
+        rules=[
+            RulePromise(
+                rule=number,
+                tier="far",
+                allocations=1,
+                allocated_bytes=50 * MIB,
+                peak_bytes=50 * MIB,
+                reads=0,
+                writes=0,
+                stall_share=0.5,
+            )
+            for number in (1, 4)
+        ],
+    ).lines()
+)
 
 
 def build(folder: Path, *flags: str) -> Path:

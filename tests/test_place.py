@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 import nearfar
-from changing_memory import PLAN, ChangingMemory, build, running
+from changing_memory import PLAN, PROMISE, ChangingMemory, build, running
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.place.attached.regions import ProcessRegions
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
 
 MIB = 1 << 20
 NEARFAR = [sys.executable, "-m", "nearfar.cli.app"]
@@ -222,30 +221,6 @@ def test_regions_of_a_program_that_grows_and_unmaps(changing: ChangingMemory) ->
 # nearfar run --plan of a program that no library can be preloaded into
 
 
-#: Of the rules of PLAN for large anonymous mappings and for the heap.
-_PROMISE = "".join(
-    f"{line}\n"
-    for line in Promise(
-        heap=HeapPromise(
-            allocated_bytes=0, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
-        ),
-        rules=[
-            RulePromise(
-                rule=number,
-                tier="far",
-                allocations=1,
-                allocated_bytes=50 * MIB,
-                peak_bytes=50 * MIB,
-                reads=0,
-                writes=0,
-                stall_share=0.5,
-            )
-            for number in (1, 4)
-        ],
-    ).lines()
-)
-
-
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static")
@@ -283,7 +258,7 @@ def test_a_static_program_is_checked_from_outside(
     static: Path, plan: str, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     file = Path(plan)
-    file.write_text(file.read_text() + _PROMISE)
+    file.write_text(file.read_text() + PROMISE)
     flags = ("--plan", plan, "--check", "--json", "s.json")
     done = run_nearfar("run", *flags, "--", str(static), "4")
     assert done.code == 3  # the program's own
@@ -298,7 +273,7 @@ def test_a_static_program_that_cannot_be_checked_is_not_started(
     static: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     plan = tmp_path / "heap.plan"
-    plan.write_text("hmalloc-plan 1\nrule near size=64KiB..\n" + _PROMISE)
+    plan.write_text("hmalloc-plan 1\nrule near size=64KiB..\n" + PROMISE)
     done = run_nearfar("run", "--plan", str(plan), "--check", "--", str(static))
     done.assert_refused(3, "no rule that can be applied from outside")
 

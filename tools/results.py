@@ -4,14 +4,16 @@ Usage: results.py [--check]. With ``--check`` nothing is written; the exit code 
 differs from what the files give.
 
 A file of ``raw`` is one area: ``title``, ``machine``, ``setup``, ``claims`` (``claim``, ``target``,
-``value``, ``verdict``, ``command``, ``date``, ``commit``) and ``tables`` (``title``, ``command``,
-``date``, ``commit``, ``setup``, ``columns``, ``rows``, ``conclusion``). A verdict begins with
-"reached" or "missed"; anything after it is the reason.
+``value``, ``verdict``, ``command``, ``date``, ``commit``, and ``table``, the title of the table
+that has its figures) and ``tables`` (``title``, ``command``, ``date``, ``commit``, ``setup``,
+``columns``, ``rows``, ``conclusion``). A verdict begins with "reached" or "missed"; anything after
+it is the reason.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,6 +39,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
         yield "| " + " | ".join(row) + " |"
 
 
+def _anchor(title: str) -> str:
+    """The link to a table of a page, as forges derive it from the heading; empty without one."""
+    words = re.sub(r"[^\w\- ]", "", title.lower())
+    return f"#{words.replace(' ', '-')}" if title else ""
+
+
 def page(area: dict[str, Any]) -> str:
     """The page of one area."""
     lines = [f"# {area['title']}", "", area["setup"], "", f"Machine: {area['machine']}"]
@@ -59,7 +67,7 @@ def overview(areas: dict[str, dict[str, Any]]) -> str:
             claim["verdict"],
             f"{claim['date']}, {claim['commit']}",
             f"`{claim['command']}`",
-            f"[{name}]({name}.md)",
+            f"[{name}]({name}.md{_anchor(claim.get('table', ''))})",
         )
         for name, area in areas.items()
         for claim in area["claims"]

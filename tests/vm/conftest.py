@@ -51,6 +51,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         yield started
 
 
+def print_figure(name: str, part: float, total: float) -> None:
+    """A fraction for `benchmarks/results`: shown with `pytest -s`."""
+    print(f"figure: {name}: {part / total:.2%} of {total:,.0f}")
+
+
 def make_fsdax(machine: Machine, file_system: str = "ext4") -> None:
     """A namespace over the whole NVDIMM, a new file system, mounted at /mnt/pmem."""
     machine.run("umount /mnt/pmem")

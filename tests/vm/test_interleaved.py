@@ -10,6 +10,7 @@ import pytest
 
 from hmalloc_build import build_id_of, compile_c, return_address
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from vm.conftest import print_figure
 from vm.machine import Done, Machine
 
 pytestmark = pytest.mark.vm
@@ -73,6 +74,7 @@ def _kept(found: dict[str, list[int]], check: dict[str, Any]) -> None:
     for name, size in (("mapped", 16), ("grown", 32), ("block", 48)):
         assert sum(found[name]) == size * MIB // 4096, name
         assert found[name][0] == pytest.approx(NEAR_SHARE * sum(found[name]), rel=0.03), name
+        print_figure(f"pages of {name} on the first node", found[name][0], sum(found[name]))
     assert check["kept"], check["rules"]
     assert all(rule["pages"] >= 64 for rule in check["rules"])
 

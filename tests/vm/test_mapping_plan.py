@@ -9,6 +9,7 @@ import pytest
 
 from hmalloc_build import build_id_of, compile_c, return_address
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from vm.conftest import print_figure
 from vm.machine import Machine
 
 pytestmark = pytest.mark.vm
@@ -102,6 +103,7 @@ def test_mapped_memory_and_globals_are_where_the_plan_says(machine: Machine, pro
         pages = size * PAGES_PER_MIB
         assert sum(found[name]) == pages, name
         assert found[name][node] >= 0.98 * pages, (name, found[name])
+        print_figure(f"pages of {name}", found[name][node], pages)
     assert (code, check["kept"]) == (0, True)
     rules = check["rules"]
     assert isinstance(rules, list)
@@ -140,4 +142,6 @@ def test_arenas_of_an_interpreter_are_placed(machine: Machine) -> None:
     assert isinstance(rules, list)
     assert rules[0]["peak_bytes"] >= 20 * MIB
     assert rules[0]["pages"] >= 1000
+    right = rules[0]["pages"] - rules[0]["misplaced_pages"]
+    print_figure("sampled pages of CPython's arenas", right, rules[0]["pages"])
     assert rules[0]["misplaced_pages"] == 0

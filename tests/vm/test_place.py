@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from changing_memory import PLAN, build
+from changing_memory import PLAN, PROMISE, build
+from vm.conftest import print_figure
 from vm.machine import Done, Machine
 
 pytestmark = pytest.mark.vm
@@ -67,7 +68,7 @@ def guest(machine: Machine) -> Iterator[Guest]:
 def started(machine: Machine, name: str, command: str = "", *flags: str) -> Iterator[Guest]:
     """A program that is running; NUMA balancing is off."""
     build(machine.share, *flags).rename(machine.share / name)
-    (machine.share / "far.plan").write_text(PLAN.format(node=1))
+    (machine.share / "far.plan").write_text(PLAN.format(node=1) + PROMISE)
     folder = f"/tmp/{name}.pipes"
     machine.run(
         f"sysctl -q kernel.numa_balancing=0; cp /mnt/share/{name} /tmp; rm -rf {folder}; "
@@ -109,6 +110,8 @@ def test_pages_are_placed_while_the_program_runs_and_moved_back(guest: Guest) ->
     assert guest.ask("pin") == "done"
     _, found = place(guest, "--plan /mnt/share/far.plan --once --rate 64MiB/s")
     assert guest.share(1) >= 0.98
+    near, far = guest.where("all")
+    print_figure("pages on the far node after place --once", far, near + far)
     guest.assert_works()
     assert found["placed_bytes"] >= 0.98 * found["wanted_bytes"] >= 35 * MIB
     assert found["moved_bytes"] == found["placed_bytes"]
@@ -116,6 +119,7 @@ def test_pages_are_placed_while_the_program_runs_and_moved_back(guest: Guest) ->
 
     _, back = place(guest, "--revert")
     assert guest.share(0) == 1
+    print_figure("bytes moved back by --revert", back["placed_bytes"], back["wanted_bytes"])
     guest.assert_works()
     assert back["placed_bytes"] == back["wanted_bytes"] >= found["moved_bytes"]
     again = guest.machine.run(f"{_PLACE} {guest.pid} --revert")
@@ -169,6 +173,7 @@ def test_it_follows_a_program_that_maps_unmaps_and_forks(guest: Guest) -> None:
     assert (found["ended"], found["complete"]) == ("program ended", True)
     assert found["looks"] > 2
     assert found["undone_bytes"] >= 4 * MIB
+    print_figure("bytes that were moved back, reported", found["undone_bytes"], 4 * MIB)
     (setting,) = found["moving_settings"]
     assert setting["command"] == "sysctl kernel.numa_balancing=0"
     assert "were moved back: /proc/sys/kernel/numa_balancing is 1" in " ".join(text.split())
@@ -215,7 +220,7 @@ def test_memory_of_a_child_is_moved_on_request(guest: Guest) -> None:
 
 @pytest.fixture
 def static_guest(machine: Machine) -> Iterator[Guest]:
-    command = "./nearfar run --plan /mnt/share/far.plan --json /tmp/static.json --"
+    command = "./nearfar run --plan /mnt/share/far.plan --check --json /tmp/static.json --"
     yield from started(machine, "static_memory", command, "-static")
 
 
@@ -228,7 +233,12 @@ def test_a_static_program_is_placed_by_run(static_guest: Guest) -> None:
     found = json.loads(machine.run("cat /tmp/static.json").ok())
     assert found["exit_code"] == 0
     assert found["placement"]["moved_bytes"] >= 35 * MIB
+    placed = found["placement"]
+    print_figure("bytes of a static program", placed["placed_bytes"], placed["wanted_bytes"])
     assert found["placement"]["ended"] == "program ended"
+    check = found["check"]
+    assert check["kept"], check
+    assert sum(rule["pages"] for rule in check["rules"]) >= 20 * MIB // 4096
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
@@ -252,6 +262,7 @@ def test_a_database_is_placed_while_it_answers(machine: Machine) -> None:
         found = pages_by_node(machine.run(f"cat /proc/{pid}/numa_maps").ok())
         print(found)
         assert found[1] >= 0.98 * sum(found)
+        print_figure("pages of redis-server", found[1], sum(found))
     finally:
         machine.run(f"kill -9 {pid}")
 
