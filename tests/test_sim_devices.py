@@ -329,6 +329,7 @@ def chase_ns(device: Device, region_bytes: int) -> float:
             True,
             1,
             2**63,
+            False,
         )
         return out["end_ps"], out["requests"]
 

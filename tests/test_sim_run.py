@@ -34,6 +34,8 @@ def test_a_stream_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
         "interleave:1:1",
         "--write-share",
         "0.25",
+        "--engine",
+        "exact",
     )
     tiers = {name: found["tiers"][name] for name in ("near", "far")}
     assert found["time_s"] > 0
@@ -95,16 +97,25 @@ def test_settings_of_the_controller_reach_the_engine_and_the_record(
     assert capped["controller"]["row_hit_cap"] == 1
 
 
-def test_many_writes_are_a_limit_of_the_fast_engine(run_nearfar: RunNearfar) -> None:
-    for writes, engine, doubtful in (
-        ("0.4", "fast", True),
-        ("0.4", "exact", False),
-        ("0.1", "fast", False),
+def test_the_fast_engine_refuses_what_it_does_not_time_within_5_percent(
+    run_nearfar: RunNearfar,
+) -> None:
+    written = (*STREAM, "--write-share", "0.4")
+    refused = run_nearfar(*written)
+    refused.assert_refused(2, "the fast engine is not within 5 % of the exact one here: 40 %")
+    assert "choose the exact engine" in refused.stderr
+    wide = (*STREAM, "--far", "ddr4-3200", "--near", "ddr4-3200", "--window", "17")
+    run_nearfar(*wide).assert_refused(2, "more than 16 accesses in flight")
+    for accepted in (
+        (*written, "--engine", "exact"),
+        (*wide, "--engine", "exact"),
+        (*STREAM, "--write-share", "0.1", "--window", "16"),
+        (*written, "--write-policy", "blocking", "--core", "blocking"),
     ):
-        found = simulated(run_nearfar, *STREAM, "--write-share", writes, "--engine", engine)
-        assert any("many writes" in limit for limit in found["limits"]) == doubtful
-    found = simulated(run_nearfar, *STREAM, "--write-share", "0.1", "--window", "24")
-    assert any("more than 10 accesses" in limit for limit in found["limits"])
+        assert simulated(run_nearfar, *accepted)["requests"] == 20000
+    both = simulated(run_nearfar, *written, "--engine", "both")
+    assert both["difference"]["requests"] == 20000
+    assert any("many writes" in limit for limit in both["limits"])
 
 
 def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearfar) -> None:
@@ -151,7 +162,7 @@ def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) 
 
 
 def test_blocking_writes_and_cores_take_longer(run_nearfar: RunNearfar) -> None:
-    common = (*STREAM, "--far", "pcm-snu-ns", "--write-share", "0.3")
+    common = (*STREAM, "--far", "pcm-snu-ns", "--write-share", "0.3", "--engine", "exact")
     posted = simulated(run_nearfar, *common)["time_s"]
     single = simulated(run_nearfar, *common, "--core", "blocking")["time_s"]
     waiting = simulated(run_nearfar, *common, "--write-policy", "blocking", "--core", "blocking")
@@ -159,7 +170,8 @@ def test_blocking_writes_and_cores_take_longer(run_nearfar: RunNearfar) -> None:
 
 
 def test_wear_and_lifetime(run_nearfar: RunNearfar) -> None:
-    far = simulated(run_nearfar, *STREAM, "--far", "pcm-lee", "--write-share", "1")["tiers"]["far"]
+    written = (*STREAM, "--far", "pcm-lee", "--write-share", "1", "--engine", "exact")
+    far = simulated(run_nearfar, *written)["tiers"]["far"]
     assert far["writes"] == 20000
     assert far["lines_written"] > 0.9 * 20000
     assert far["most_page_writes"] >= far["most_line_writes"] >= 1
@@ -221,6 +233,8 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
         "pcm-lee",
         "--write-share",
         "1",
+        "--engine",
+        "exact",
     )
     parts = written["tiers"]["far"]["energy_parts"]
     assert parts["write_J"] == pytest.approx(1000 * (16.82 + 1.02) * 1e-12 * 512)

@@ -164,7 +164,7 @@ private:
 nb::dict simulate_source(RequestSource& source, const Device& near, const Device& far,
                          const Controller& controller, const Plan& plan, const char* engine,
                          const char* issue, unsigned window, bool posted_writes, unsigned threads,
-                         std::uint64_t max_requests) {
+                         std::uint64_t max_requests, bool accept_inexact) {
   Setup setup;
   setup.near = near;
   setup.far = far;
@@ -174,6 +174,7 @@ nb::dict simulate_source(RequestSource& source, const Device& near, const Device
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
   setup.threads = threads;
   setup.max_requests = max_requests;
+  setup.accept_inexact = accept_inexact;
   Interruptible stopping(source);
   return outcome_dict(run_unlocked([&] { return simulate(stopping, setup); }));
 }
@@ -327,7 +328,7 @@ void register_sim(nb::module_& module) {
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
              nb::arg("controller"), nb::arg("plan"), nb::arg("engine"), nb::arg("issue"),
              nb::arg("window"), nb::arg("posted_writes"), nb::arg("threads"),
-             nb::arg("max_requests"));
+             nb::arg("max_requests"), nb::arg("accept_inexact"));
 }
 
 } // namespace nearfar::bind

@@ -6,9 +6,17 @@ namespace nearfar::sim {
 
 namespace {
 
+// Bounds of the fast engine: within them its time is within 5 % of that of the exact engine
+// (benchmarks/results/simulator.md).
+constexpr unsigned max_accurate_window = 16;
+constexpr double max_accurate_writes =
+    0.25;                                 ///< posted, of all requests; no bound if the core waits
+constexpr double max_accurate_wait = 0.1; ///< for no more than this fraction of its time
+
 /// Refuses settings that the fast engine does not model, or in which it differs from the exact
-/// engine by more than 5 % (benchmarks/results/simulator.md).
-Status check_fast(const Device& device, const Controller& controller, const Core& core) {
+/// engine by more than 5 %.
+Status check_fast(const Device& device, const Controller& controller, const Setup& setup) {
+  const Core& core = setup.core;
   const char* refused = nullptr;
   if (controller.scheduler == Scheduler::fcfs || controller.row_hit_cap)
     refused = "schedulers other than FR-FCFS without a cap";
@@ -19,9 +27,34 @@ Status check_fast(const Device& device, const Controller& controller, const Core
     if (controller.page == PagePolicy::timeout) refused = "the row policy timeout";
     if (core.issue == Issue::window && core.window > 1 && !core.posted_writes)
       refused = "more than one blocking write in flight";
+    if (core.issue == Issue::window && core.window > max_accurate_window && !setup.accept_inexact)
+      refused = "the order of more than 16 accesses in flight";
   }
   if (!refused) return Done{};
   return Error::make(Errc::bad_input, "the fast engine does not model %s", refused)
+      .try_next("choose the exact engine");
+}
+
+/// Refuses a result of the fast engine in which posted writes delay the program: it does not model
+/// how reads and writes disturb each other on a busy memory.
+Status check_accuracy(const Setup& setup, const Outcome& outcome) {
+  if (setup.accept_inexact || !setup.core.posted_writes || setup.core.issue == Issue::trace_time)
+    return Done{};
+  std::uint64_t writes = 0;
+  for (const unsigned near : {0u, 1u})
+    if ((near ? setup.near : setup.far).kind == MemoryKind::commands)
+      writes += outcome.tiers[near].writes;
+  const auto fraction = [](auto part, auto whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  };
+  const double written = fraction(writes, outcome.requests);
+  const double waited = 1 - fraction(outcome.compute + outcome.stall, outcome.end);
+  if (written <= max_accurate_writes || waited <= max_accurate_wait) return Done{};
+  return Error::make(Errc::bad_input,
+                     "the fast engine is not within 5 %% of the exact one here: %.0f %% of the "
+                     "accesses are posted writes, and the program waits for memory for %.0f %% of "
+                     "its time",
+                     100 * written, 100 * waited)
       .try_next("choose the exact engine");
 }
 
@@ -49,10 +82,14 @@ Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
   for (const auto& [device, controller] : memories) {
     if (Status checked = check(controller); !checked) return checked.error();
     if (setup.engine == Engine::exact) continue;
-    if (Status checked = check_fast(device, controller, setup.core); !checked)
-      return checked.error();
+    if (Status checked = check_fast(device, controller, setup); !checked) return checked.error();
   }
-  if (setup.engine == Engine::fast) return run_fast(source, setup);
+  if (setup.engine == Engine::fast) {
+    Result<Outcome> outcome = run_fast(source, setup);
+    if (!outcome) return outcome;
+    if (Status checked = check_accuracy(setup, *outcome); !checked) return checked.error();
+    return outcome;
+  }
   return setup.core.issue == Issue::trace_time ? run_lanes(source, setup)
                                                : run_exact(source, setup);
 }

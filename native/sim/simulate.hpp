@@ -40,6 +40,8 @@ struct Setup {
   Plan plan;
   Core core;
   Engine engine = Engine::fast;
+  /// Fast engine: return results that it is known not to predict within 5 %, too.
+  bool accept_inexact = false;
   unsigned threads = 1;                                   ///< above 1: exact engine in trace time
   std::uint64_t max_requests = ~std::uint64_t{0};         ///< only the first N are simulated
   std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact engine: receives all; far, near
@@ -65,7 +67,8 @@ struct Outcome {
 
 /// Runs all requests of `source`.
 /// Errors: bad_input (a window out of range, settings that the engine does not model, threads
-/// without independent channels); those of the source, the placement and the devices.
+/// without independent channels, a result of the fast engine that is not accurate); those of the
+/// source, the placement and the devices.
 Result<Outcome> simulate(RequestSource& source, const Setup& setup);
 
 } // namespace nearfar::sim

@@ -15,6 +15,7 @@ inline Setup all_far(const Device& device, Engine engine, PagePolicy page = Page
   setup.near = setup.far = device;
   setup.near_controller.page = setup.far_controller.page = page;
   setup.engine = engine;
+  setup.accept_inexact = true;
   return setup;
 }
 

@@ -981,6 +981,7 @@ def simulate(
     posted_writes: bool,
     threads: int,
     max_requests: int,
+    accept_inexact: bool,
 ) -> SimOutcome: ...
 
 class TraceSiteCosts(TypedDict):
