@@ -41,8 +41,9 @@ public:
     if (posted <= drain_to_) set_draining(false);
     if (!draining_ && posted >= drain_idle_) {
       const Time demanded_from = queues.demanded_from();
-      if (demanded_from > timing.command_from()) {
+      if (demanded_from > timing.column_command_from()) {
         set_draining(true);
+        idle_from_ = timing.column_command_from();
         const ChannelCandidate idle = choose_active(queues, timing, refreshes, rows);
         if (idle.at < demanded_from) return idle;
         set_draining(false);
@@ -155,7 +156,7 @@ private:
       candidate.priority = Priority::precharge;
       candidate.at = timing.precharge_time(bank);
     }
-    candidate.at = std::max({candidate.at, request.arrival, timing.row_command_from()});
+    candidate.at = std::max({candidate.at, request.arrival, timing.row_command_from(), idle_from_});
     if (candidate.act == Act::precharge && rows.is_required(candidate.bank, candidate.at)) return;
     if (candidate.at < refreshes.due(candidate.bank)) best.offer(candidate);
   }
@@ -166,6 +167,9 @@ private:
   unsigned drain_to_;
   unsigned drain_idle_;
   bool draining_ = false;
+  /// Begin of the last drain that started while no demand waited. The row commands that it needs
+  /// are not issued before, even if the bus of row commands is free (HBM).
+  Time idle_from_ = 0;
   bool unfinished_ = false; ///< the other queue may hold requests whose rows were activated
 };
 

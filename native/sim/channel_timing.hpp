@@ -90,8 +90,6 @@ public:
   /// bus for each.
   Time row_command_from() const { return command_from_[0]; }
   Time column_command_from() const { return command_from_[column_bus_]; }
-  /// When the first command bus is free.
-  Time command_from() const { return std::min(row_command_from(), column_command_from()); }
 
   Time column_time(const ChannelRequest& request) const {
     const Bank& bank = banks_[request.place.bank];

@@ -31,6 +31,33 @@ Device unrefreshed() {
   return made("ddr4", MemoryKind::commands, figures);
 }
 
+/// A pseudo-channel of HBM2 without refresh, with so many command buses.
+Device hbm2(unsigned buses) {
+  return made("hbm2", MemoryKind::commands,
+              {{"clock", 1},
+               {"tRCD", 15},
+               {"tRCDWR", 13},
+               {"tRP", 13},
+               {"tRAS", 35},
+               {"CL", 14},
+               {"CWL", 5},
+               {"burst", 2},
+               {"tCCD", 2},
+               {"tCCDL", 4},
+               {"tRRD", 4},
+               {"tFAW", 15},
+               {"tWTR", 6},
+               {"tWTRL", 8},
+               {"tWR", 16},
+               {"tRTP", 5},
+               {"tRTRS", 2},
+               {"bank_groups", 4},
+               {"banks", 4},
+               {"row_bytes", 2048},
+               {"command_clocks", 2},
+               {"command_buses", static_cast<double>(buses)}});
+}
+
 } // namespace
 
 TEST_CASE("an unloaded read takes tRCD + CL + burst in both engines") {
@@ -571,4 +598,60 @@ TEST_CASE("a window out of range is refused") {
   setup.core.window = 0;
   SyntheticSource source({Pattern::random, 1, mib, 0, 0, 1});
   CHECK(!simulate(source, setup));
+}
+
+TEST_CASE("the fast engine refuses results in which posted writes delay the program") {
+  const auto result_of = [](const Setup& setup, double writes, Time gap) {
+    SyntheticSource source({Pattern::random, 20'000, 64 * mib, writes, gap, 1});
+    return simulate(source, setup);
+  };
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.accept_inexact = false;
+  const Result<Outcome> refused = result_of(setup, 0.4, 0);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == Errc::bad_input);
+  CHECK(std::string_view(refused.error().what).find("40 % of the accesses") != std::string::npos);
+  CHECK(result_of(setup, 0.2, 0));         // few writes
+  CHECK(result_of(setup, 0.4, 1'000'000)); // an idle memory
+  setup.accept_inexact = true;
+  CHECK(result_of(setup, 0.4, 0));
+  setup.accept_inexact = false;
+  setup.engine = Engine::exact;
+  CHECK(result_of(setup, 0.4, 0));
+  setup.engine = Engine::fast;
+  setup.core = {Issue::blocking, 1, false};
+  CHECK(result_of(setup, 0.4, 0));
+}
+
+TEST_CASE("the fast engine refuses wide windows before it runs") {
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.accept_inexact = false;
+  for (const unsigned window : {16u, 17u}) {
+    setup.core.window = window;
+    SyntheticSource source({Pattern::random, 1000, mib, 0, 0, 1});
+    CHECK(static_cast<bool>(simulate(source, setup)) == (window == 16));
+  }
+}
+
+TEST_CASE("a second command bus does not slow down reads among posted writes") {
+  // With two buses, the row commands of a drain that starts while no read waits could be issued
+  // before the column commands of reads that did wait then, which cost a change of direction.
+  std::vector<Request> requests(12'000);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].address = (i % 3 * ((1u << 24) / 3) + i / 3) * line_bytes; // three banks
+    requests[i].write = i % 3 == 2;
+  }
+  Time ends[2] = {};
+  for (const unsigned buses : {1u, 2u}) {
+    Setup setup = all_far(hbm2(buses), Engine::exact);
+    setup.core.window = 16;
+    setup.far_controller.drain_from = 26;
+    setup.far_controller.drain_to = 6;
+    setup.far_controller.mapping = *parse_mapping("robabgracoch");
+    std::vector<Command> commands;
+    setup.commands[0] = &commands;
+    ends[buses - 1] = run(setup, requests, true).end;
+    CHECK(check_timing(setup.far, commands).empty());
+  }
+  CHECK(ends[1] <= ends[0]);
 }
