@@ -5,6 +5,7 @@
 // Thread safety  one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,12 +36,15 @@ public:
   void next_batch() {
     batch_.clear();
     std::swap(batch_, incoming_);
+    taken_ = 0;
   }
 
-  /// Simulates the batch.
-  void run() {
-    for (const LaneRequest& request : batch_)
-      take(request);
+  /// Requests of the batch that are not simulated yet.
+  std::size_t left() const { return batch_.size() - taken_; }
+  /// Simulates up to `most` requests of the batch.
+  void run(std::size_t most) {
+    for (const std::size_t end = taken_ + std::min(most, left()); taken_ < end; ++taken_)
+      take(batch_[taken_]);
   }
   /// Waits for all accesses but posted writes.
   void drain() {
@@ -119,9 +123,11 @@ private:
   LinkState link_;
   std::vector<Flying> flying_; ///< a ring
   std::size_t next_ = 0;       ///< index of the oldest access, which the next one replaces
-  std::vector<LaneRequest> incoming_;
   std::vector<LaneRequest> batch_;
+  std::size_t taken_ = 0; ///< requests of the batch that are simulated
   AccessTimes times_;
+  /// On a line of its own: another thread adds to it while this lane runs.
+  alignas(line_bytes) std::vector<LaneRequest> incoming_;
 };
 
 } // namespace nearfar::sim

@@ -2,7 +2,7 @@
 
 #include "base/share_out.hpp"
 #include "sim/feed.hpp"
-#include "sim/lane.hpp"
+#include "sim/lane_turns.hpp"
 #include "sim/run_statistics.hpp"
 #include "sim/runs.hpp"
 
@@ -81,8 +81,9 @@ public:
     for (bool more = true; more;) {
       Result<std::uint64_t> fed = std::uint64_t{0};
       const std::uint64_t most = std::min(left, requests_ahead);
-      on_all_lanes([&] { fed = feed(source, placer_, most, *this); },
-                   [](Lane& lane) { lane.run(); });
+      LaneTurns turns(lanes_);
+      share_out_after([&] { fed = feed(source, placer_, most, *this); }, setup_.threads,
+                      setup_.threads, [&](std::size_t) { turns.run(); });
       if (!fed) return fed.error();
       statistics_.add_requests(*fed);
       left -= *fed;
@@ -119,13 +120,9 @@ private:
     memories_[spot.near].add({now_, spot.line, access});
   }
 
-  template <class First, class Work>
-  void on_all_lanes(const First& first, const Work& work) {
-    share_out_after(first, lanes_.size(), setup_.threads, [&](std::size_t i) { work(*lanes_[i]); });
-  }
-
   Result<Outcome> finish(Time tail) {
-    on_all_lanes([] {}, [](Lane& lane) { lane.drain(); });
+    share_out_after([] {}, lanes_.size(), setup_.threads,
+                    [&](std::size_t i) { lanes_[i]->drain(); });
     for (unsigned near = 0; near < 2; ++near)
       for (const Lane& lane : memories_[near].lanes())
         statistics_.add(near, lane.times());
