@@ -59,7 +59,7 @@ def test_its_trace_is_simulated_by_object(
     trace = tmp_path / "trace"
     done = run_nearfar("bench", *SMALL[program], "--trace", str(trace))
     assert done.code == 0, done.stderr
-    common = ("sim", str(trace), "--near", "dram-snu", "--far", "pcm-snu-ns")
+    common = ("sim", str(trace), "--near", "dram-snu", "--far", "pcm-snu-ns", "--engine", "exact")
     far = run_json(run_nearfar, *common, "--placement", "all-far")
     assert far["requests"] > 0
     assert far["tiers"]["near"]["reads"] == 0

@@ -12,7 +12,7 @@ from nearfar.store import read_run
 
 COUNTS = {"near": {"reads": 100, "writes": 5}, "far": {"reads": 7, "writes": 9}}
 SOURCES = {
-    "simulation": ("--pattern", "random", "--requests", "2000", "--write-share", "0.5"),
+    "simulation": ("--pattern", "random", "--requests", "2000", "--engine", "exact"),
     "simulated_counts": ("--counts", "counts.json"),
     "load_curve": ("--curve", "--far", "ddr4-3200", "--requests", "2000"),
 }
@@ -81,7 +81,7 @@ def test_the_exact_engine_counts_by_bank(run_nearfar: RunNearfar, tmp_path: Path
 
 
 def test_bandwidth_over_time_is_kept_and_drawn(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    flags = ("--pattern", "random", "--requests", "50000", "--write-share", "0.3")
+    flags = ("--pattern", "random", "--requests", "50000", "--write-share", "0.2")
     done = run_nearfar(
         "sim", *flags, "--far", "ddr4-3200", "--out", "kept", "--json", "result.json"
     )
