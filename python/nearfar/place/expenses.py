@@ -156,8 +156,6 @@ def _joules(
     place = Placement("plan", near_by_default=True, objects=far_by_site(far_sites))
     source = _native.TraceSource(str(traced.path), coster.work.instruction_ns * 1000, place.objects)
     options = Options(window=coster.core.parallelism, max_requests=SAMPLE)
-    outcome, _ = run(
-        source, devices[0], devices[1], place, options, "fast", accept_inexact=True
-    )
+    outcome, _ = run(source, devices[0], devices[1], place, options, "fast", accept_inexact=True)
     joules = sum(sum(outcome[tier]["spent"].values()) for tier in ("near", "far"))
     return joules * traced.records / max(outcome["requests"], 1)

@@ -40,9 +40,7 @@ def load_curve(
 
     def point(gap_ns: float) -> CurvePoint:
         source = _native.SyntheticSource(_PATTERN, requests, _REGION, write_share, gap_ns, seed)
-        outcome, _ = run(
-            source, device, device, place, options, engine, accept_inexact=True
-        )
+        outcome, _ = run(source, device, device, place, options, engine, accept_inexact=True)
         tier = outcome["far"]
         return CurvePoint(
             bandwidth_bytes_per_s=requests * _LINE / (outcome["end_ps"] * _PS),

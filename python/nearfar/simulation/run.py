@@ -36,8 +36,8 @@ _SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
 #: Fraction of writes above which _MANY is reported.
 _MANY_WRITES = 0.3
 _MANY = (
-    "many writes: the fast engine differs by up to 27% in the energy of PCM; --engine both shows by "
-    "how much"
+    "many writes: the fast engine differs by up to 27% in the energy of PCM; --engine both shows "
+    "by how much"
 )
 _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no effect"
 
@@ -176,14 +176,10 @@ def simulate_both(
     options: Options,
 ) -> Simulation:
     """Simulate a stream with the fast engine, and its first ``SAMPLE`` requests with both."""
-    result = simulate(
-        name, make_source, near, far, placement, options, "fast", accept_inexact=True
-    )
+    result = simulate(name, make_source, near, far, placement, options, "fast", accept_inexact=True)
     sample = replace(options, max_requests=min(options.max_requests, SAMPLE))
     pair = [
-        simulate(
-            name, make_source, near, far, placement, sample, engine, accept_inexact=True
-        )
+        simulate(name, make_source, near, far, placement, sample, engine, accept_inexact=True)
         for engine in ("fast", "exact")
     ]
     fast, exact = pair
