@@ -15,6 +15,15 @@ constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 4095) / 4
 /// Numbers of events wrap around; those that are compared lie close to each other.
 bool is_later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 
+/// Those bytes of a word of so many bytes that lie in [address, end), a bit for each.
+std::uint8_t bytes_of(std::uint64_t word, std::uint64_t word_bytes, std::uint64_t address,
+                      std::uint64_t end) {
+  const std::uint64_t start = word * word_bytes;
+  const std::uint64_t from = std::max(address, start) - start;
+  const std::uint64_t to = std::min(end - start, word_bytes);
+  return static_cast<std::uint8_t>((1u << to) - (1u << from));
+}
+
 } // namespace
 
 std::size_t Judge::memory_bytes(std::uint64_t pool_bytes) {
@@ -42,12 +51,8 @@ void Judge::for_words(std::uint64_t address, std::uint64_t bytes, const Visit& v
   const std::uint64_t end = address + bytes;
   for (std::uint64_t page = address / page_bytes; page * page_bytes < end; ++page)
     touched_[page] = 1;
-  for (std::uint64_t word = address / word_bytes; word * word_bytes < end; ++word) {
-    const std::uint64_t start = word * word_bytes;
-    const std::uint64_t from = std::max(address, start) - start;
-    const std::uint64_t to = std::min(end - start, word_bytes);
-    visit(words_[word], static_cast<std::uint8_t>((1u << to) - (1u << from)));
-  }
+  for (std::uint64_t word = address / word_bytes; word * word_bytes < end; ++word)
+    visit(words_[word], bytes_of(word, word_bytes, address, end));
 }
 
 /// Calls visit(word) for those that have a state. The others are durable.
@@ -192,11 +197,13 @@ void Judge::fence(Thread& thread) {
 }
 
 bool Judge::has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes) {
-  bool all = true;
-  for_words(address, bytes, [&](const Word& word, std::uint8_t mask) {
-    all = all && word.transaction == thread.transaction && (word.logged & mask) == mask;
-  });
-  return all;
+  const std::uint64_t end = address + bytes;
+  for (std::uint64_t number = address / word_bytes; number * word_bytes < end; ++number) {
+    const std::uint8_t mask = bytes_of(number, word_bytes, address, end);
+    const Word& word = words_[number];
+    if (word.transaction != thread.transaction || (word.logged & mask) != mask) return false;
+  }
+  return true;
 }
 
 void Judge::log(const JudgedEvent& event) {

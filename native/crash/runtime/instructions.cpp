@@ -58,8 +58,13 @@ bool is_fence(ZydisMnemonic what) {
 
 /// Where bytes come next that can be of a flush or fence: all have the opcode 0F AE.
 std::size_t next_suspicious(const std::uint8_t* code, std::size_t bytes, std::size_t from) {
-  for (std::size_t i = from; i + 2 < bytes; ++i)
-    if (code[i] == 0x0f && code[i + 1] == 0xae && (code[i + 2] & 0x30) == 0x30) return i;
+  while (from + 2 < bytes) {
+    const void* const found = std::memchr(code + from + 1, 0xae, bytes - from - 2);
+    if (found == nullptr) break;
+    const auto at = static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - code);
+    if (code[at - 1] == 0x0f && (code[at + 1] & 0x30) == 0x30) return at - 1;
+    from = at;
+  }
   return bytes;
 }
 

@@ -325,6 +325,10 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   if (writer == nullptr) return;
   const std::optional<SiteNumber> caller = caller_of(code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    // What was there already changes no image: a thread that waits for a lock would fill the log.
+    if (judge() == nullptr && !two_hosts &&
+        std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
+      return;
     if (shadow != nullptr) std::memcpy(shadow + region.offset + into, region.alias + into, part);
     put(kind, thread_number(), region.offset + into, part, region.alias + into, code, caller);
   });
