@@ -181,6 +181,7 @@ def test_the_rules_with_most_memory_come_first() -> None:
     shown = text_of(a_virtual_machine(heap_unknown=0, misplaced_kib=8))
     rows = shown.splitlines()
     assert rows[4].startswith("heap of the collector")
+    assert "Traffic" not in shown  # none was counted
     assert "and 6 more rules with 0.3% of the memory, 0 of them broken" in shown
     assert "three_sites.c:1 " in rows[5]
     assert "did not go to near" in rows[5]

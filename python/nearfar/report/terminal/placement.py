@@ -56,8 +56,10 @@ def _table(process: Process) -> RenderableType:
     return columns(_HEADS, rows, 1)
 
 
-def _traffic(rule: RuleCheck) -> tuple[str, str]:
-    """Return lines read and written, as promised and as counted."""
+def _traffic(rule: RuleCheck, *, counted: bool) -> tuple[str, ...]:
+    """Return lines read and written, as promised and as counted; nothing if none were counted."""
+    if not counted:
+        return ()
     if rule.reads is None or rule.writes is None:
         return "–", "–"
     return f"{rule.promised_reads + rule.promised_writes:,}", f"{rule.reads + rule.writes:,}"
@@ -69,7 +71,8 @@ def plan_check(check: Check) -> RenderableType:
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
     ranked = sorted(check.rules, key=lambda rule: -rule.weight)
     heads = ["Site", "Tier", "Promised", "Allocated", "Pages asked", "Misplaced"]
-    heads += ["Traffic promised", "Traffic", "Verdict"]
+    counted = any(rule.reads is not None for rule in check.rules)
+    heads += [*(["Traffic promised", "Traffic"] if counted else []), "Verdict"]
     rows = [
         [
             rule.at or f"rule {rule.rule}",
@@ -78,7 +81,7 @@ def plan_check(check: Check) -> RenderableType:
             format_size(rule.allocated_bytes),
             f"{rule.pages:,}",
             f"{rule.misplaced_pages:,}",
-            *_traffic(rule),
+            *_traffic(rule, counted=counted),
             rule.broken or "kept",
         ]
         for rule in ranked[:MAX_RULES]
