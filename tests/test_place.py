@@ -19,6 +19,8 @@ from changing_memory import PLAN, PROMISE, ChangingMemory, build, running
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.place.attached.regions import ProcessRegions
+from nearfar.records.placement import PlacementResult
+from nearfar.report.placement_words import finding
 
 MIB = 1 << 20
 NEARFAR = [sys.executable, "-m", "nearfar.cli.app"]
@@ -110,7 +112,7 @@ def test_it_stops_when_the_process_runs_another_program(
     assert ending(place) == (0, "program replaced")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_with_a_summary_when_it_is_interrupted(
     changing: ChangingMemory, plan: str, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -118,6 +120,41 @@ def test_it_ends_with_a_summary_when_it_is_interrupted(
     place.send_signal(number)
     assert ending(place) == (0, "interrupted")
     assert changing.ask("rounds").isdigit()
+
+
+def test_it_survives_a_hangup_that_is_ignored(
+    changing: ChangingMemory, plan: str, tmp_path: Path
+) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        place = attached(changing, plan, tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    place.send_signal(signal.SIGHUP)
+    changing.ask("rounds")
+    changing.send("exit")
+    assert ending(place) == (0, "program ended")
+
+
+def result_without_pages(**changed: object) -> PlacementResult:
+    facts = {"ended": "done", "complete": True, "looks": 1, "attached_s": 0.5, "wanted_bytes": 0}
+    facts |= {"pid": 7, "program": "/bin/sleep", "placed_bytes": 0, "moved_bytes": 0}
+    return PlacementResult.model_validate(facts | changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"ended": "program ended", "complete": False}, "ended before the first look was finished"),
+        ({"ended": "time", "complete": False}, "The first look at sleep (process 7) was not"),
+        ({}, "sleep (process 7) has no memory that the plan places"),
+        ({"reverted": "run"}, "none of the pages in memory that moved in run"),
+    ],
+)
+def test_nothing_that_was_found_is_no_percentage(changed: dict[str, object], words: str) -> None:
+    text = finding(result_without_pages(**changed))
+    assert words in text
+    assert "%" not in text
 
 
 def test_a_time_ends_it(changing: ChangingMemory, plan: str, tmp_path: Path) -> None:

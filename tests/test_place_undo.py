@@ -108,6 +108,49 @@ def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
             undo_journal.process_of(file)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"moved": "xyz"}',
+        '{"moved": [[4096, 1]]}',
+        '{"moved": [["a", "b", "c"]]}',
+        '{"moved": 5}',
+        '{"moved": null}',
+        '{"moved": [[4096, 1, 0], [8192, true, 0]]}',
+        '{"moved": [[4097, 1, 0]]}',
+        '{"moved": [[-4096, 1, 0]]}',
+        '{"moved": [[4096, -1, 0]]}',
+        '{"moved": [[4096, 0, 0]]}',
+        '{"moved": [[4096, 99999999999999999999999, 0]]}',
+        '{"moved": [[4096, 1e300, 0]]}',
+        '{"moved": [[4096, 1, -5]]}',
+        '{"moved": [[4096, 1, 9999]]}',
+        f'{{"moved": [[{1 << 60}, 1, 0]]}}',
+        f'{{"moved": [[{"9" * 5000}, 1, 0]]}}',
+        "[1]",
+        "[" * 100_000,
+        "",
+        "\x00",
+    ],
+)
+def test_a_damaged_line_of_a_journal_is_refused(tmp_path: Path, line: str) -> None:
+    file = journal_of(tmp_path / "run", (PAGE, 1, 0))
+    with file.open("a") as stream:
+        stream.write(f"{line}\n")
+    with pytest.raises(BadInputError, match=r"jsonl:3: the journal is damaged"):
+        undo_journal.read_origins(file)
+
+
+def test_a_line_that_was_cut_off_does_not_hide_that_the_journal_was_undone(tmp_path: Path) -> None:
+    file = journal_of(tmp_path / "run", (PAGE, 1, 0))
+    with file.open("a") as stream:
+        stream.write('{"moved": [[40960')
+    undo_journal.mark_undone(file)
+    with RunningProcess(os.getpid()) as here, pytest.raises(BadInputError, match="already"):
+        undo_journal.find_journal(here.identity, file.parent)
+    assert list(undo_journal.read_origins(file).runs()) == [(PAGE, 1, 0)]
+
+
 def test_a_journal_that_is_still_written_is_not_reverted(tmp_path: Path) -> None:
     file = journal_of(tmp_path / "run", (PAGE, 1, 0))
     undo_journal.require_free(file)

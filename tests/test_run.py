@@ -178,3 +178,25 @@ def test_an_empty_name_of_a_program_is_refused(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("run", "--tier", "far=dram", "--", "")
     assert done.code == 2
     assert "the name of the program is empty" in done.stderr
+
+
+def test_an_end_by_a_forbidden_system_call_is_explained(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("run", "--tier", "far=dram", "--", "sh", "-c", "kill -SYS $$")
+    assert done.code == 128 + signal.SIGSYS
+    assert "as after SIGSYS" in done.stderr
+    assert "allow mbind, move_pages and get_mempolicy" in done.stderr
+
+
+def test_a_plan_that_cannot_be_loaded_is_refused_before_its_promise_is_read(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    plan = tmp_path / "p.plan"
+    for text, words in (
+        ("", "the first line must be 'hmalloc-plan 1', not"),
+        ("hmalloc-plan 1\n" + "\n" * 10_000, "a plan has at most 10000 lines"),
+        ("hmalloc-plan 1\nrule near\n", "promises nothing that could be checked"),
+    ):
+        plan.write_text(text)
+        refused = run_nearfar("run", "--plan", str(plan), "--check", "--", "true")
+        refused.assert_refused(2, words)
+    run_nearfar("run", "--check", "--", "true").assert_refused(2, "--check requires a plan")

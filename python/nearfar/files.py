@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import json
@@ -102,13 +103,22 @@ def read_text(path: str | Path, next_step: str) -> str:
     Raises BadInputError with ``next_step`` where it cannot be read or is not text.
     """
     try:
+        return read_text_bytes(path, next_step).decode()
+    except UnicodeDecodeError:
+        raise BadInputError(f"cannot read {path}: it is not text in UTF-8", next_step) from None
+
+
+def read_text_bytes(path: str | Path, next_step: str) -> bytes:
+    """The text of a file in any encoding that extends ASCII, without the byte order mark of UTF-8.
+
+    Raises BadInputError with ``next_step`` where it cannot be read or is not text.
+    """
+    try:
         with open(path, "rb", opener=_without_waiting) as file:
             data = _first_of_pipe(file.fileno()) + file.read(_LOOKED_AT)
             if b"\0" in data:
                 raise BadInputError(f"cannot read {path}: it is a binary file", next_step)
-            return (data + file.read()).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInputError(f"cannot read {path}: it is not text in UTF-8", next_step) from None
+            return (data + file.read()).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}", next_step) from None
 

@@ -106,6 +106,8 @@ def _run(arguments: list[str] | None) -> Any:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     result = app(_with_new_names(arguments), prog_name="nearfar", standalone_mode=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
-from nearfar.files import read_text
+from nearfar.files import read_text_bytes
 from nearfar.records.shape import Amount, Count, Share
 
 _HEAD = "# promise 1 "
@@ -88,7 +88,8 @@ def read_promise(plan: Path) -> Promise:
     """Read the promise of a plan file. Raises BadInputError if it is missing or damaged."""
     heap: HeapPromise | None = None
     rules = []
-    for number, line in enumerate(read_text(plan, _NEXT).splitlines(), start=1):
+    text = read_text_bytes(plan, _NEXT).decode(errors="replace")
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.startswith(_HEAD):
             continue
         words = line.removeprefix(_HEAD).split()

@@ -28,7 +28,9 @@ _ENDINGS = {
 def finding(result: PlacementResult) -> str:
     """Where the pages are now, and how the placement ended."""
     name = f"{result.program.rpartition('/')[2]} (process {result.pid})"
-    share = result.placed_bytes / result.wanted_bytes if result.wanted_bytes else 1.0
+    if not result.wanted_bytes:
+        return _nothing_found(result, name)
+    share = result.placed_bytes / result.wanted_bytes
     if result.reverted is not None:
         where = f"of the moved pages of {name} are where they were before {result.reverted}"
     else:
@@ -40,6 +42,21 @@ def finding(result: PlacementResult) -> str:
         f"{format_size(result.wanted_bytes)}. Moved {format_size(result.moved_bytes)} in "
         f"{format_time(result.attached_s)}. {end}{part}"
     ).rstrip()
+
+
+def _nothing_found(result: PlacementResult, name: str) -> str:
+    """What is said if no page was found that belongs anywhere."""
+    moved = f"Moved {format_size(result.moved_bytes)} in {format_time(result.attached_s)}."
+    end = _ENDINGS[result.ended]
+    if not result.complete and result.ended == "program ended":
+        return f"{name} ended before the first look was finished. {moved}"
+    if not result.complete:
+        return f"The first look at {name} was not finished. {moved} {end}"
+    if result.reverted is not None:
+        what = f"{name} has none of the pages in memory that moved in {result.reverted}."
+    else:
+        what = f"{name} has no memory that the plan places."
+    return f"{what} {moved} {end}".rstrip()
 
 
 def _percent(share: float) -> str:

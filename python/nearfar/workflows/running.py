@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from nearfar.workflows.placing_child import PlacementFromOutside, placement_from
 if TYPE_CHECKING:
     from nearfar.place.preload import Placement
     from nearfar.place.promise import Promise
+
+#: Exit code of a program that SIGSYS ended.
+_FORBIDDEN_CALL = 128 + signal.SIGSYS
 
 #: Receives one line for the user.
 Notify = Callable[[str], None]
@@ -79,9 +83,12 @@ def _unchecked(statistics: RunStatistics) -> MachineError:
 
 def run(wanted: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
+    from nearfar.place.promise import read_promise
+
+    if wanted.check and wanted.plan is None:
+        raise BadInputError("--check requires a plan", "give --plan FILE")
     check_named(wanted.program[0])
     placement = _placement(wanted)
-    promise = _promise(placement) if wanted.check else None
     outside = _from_outside(wanted, placement, notify)
     counts = wanted.statistics or wanted.check
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
@@ -89,7 +96,10 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
             placement, Path(folder) if counts else None, rules=wanted.check
         )
         preload.check(variables)
+        promise = read_promise(wanted.plan) if wanted.check and wanted.plan else None
         process, code = _start(wanted, variables, notify, outside)
+        if code == _FORBIDDEN_CALL:
+            notify(_why_forbidden(wanted.program[0]))
         if not counts or not process:
             return Ran(code)
         statistics = _statistics(wanted, code, placement, Path(folder), process)
@@ -103,6 +113,15 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
     if promise:
         _check(statistics, placement, promise, notify, traced=wanted.traffic and not code)
     return Ran(code, statistics, checked=wanted.check)
+
+
+def _why_forbidden(program: str) -> str:
+    return (
+        f"nearfar: {program} ended with code {_FORBIDDEN_CALL}, as after SIGSYS: a seccomp filter "
+        "ends it at a system call that it does not allow\n"
+        "  next: allow mbind, move_pages and get_mempolicy, which libhmalloc calls in the program, "
+        "or let the filter return an error"
+    )
 
 
 def _why_ignored(program: str) -> str:
@@ -161,23 +180,15 @@ def _check(
     statistics.check = hold(promise, statistics.processes, counted)
 
 
-def _promise(placement: Placement) -> Promise:
-    from nearfar.place.promise import read_promise
-
-    if placement.plan is None:
-        raise BadInputError("--check requires a plan", "give --plan FILE")
-    return read_promise(placement.plan)
-
-
 def _placement(wanted: RunRequest) -> Placement:
-    from nearfar.files import read_text, require_file
+    from nearfar.files import read_text_bytes, require_file
 
     if wanted.plan:
         next_step = (
             "`nearfar advise -- PROGRAM` writes one; docs/how-to/hmalloc.md describes the format"
         )
         require_file(wanted.plan, "plan", next_step)
-        read_text(wanted.plan, next_step)
+        read_text_bytes(wanted.plan, next_step)
     return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
 
 

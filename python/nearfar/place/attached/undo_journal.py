@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,18 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.place.attached.page_origins import PageOrigins
+from nearfar.place.attached.page_origins import PAGE, PageOrigins
 from nearfar.process.running_process import ProcessIdentity
 from nearfar.store import DEFAULT_ROOT
 
 NAME = "moved-pages.jsonl"
 _VERSION = 1
+#: Limits of what a journal can have: addresses of programs, pages of a run, numbers of nodes. Pages
+#: move in runs of a few MiB.
+_ADDRESSES, _RUN_PAGES, _NODES = 1 << 57, 1 << 18, 255
+_REFUSED_NEXT = (
+    "revert with an undamaged copy; pages of the program that it maps anew are not moved"
+)
 
 
 class UndoJournal:
@@ -107,18 +114,44 @@ def _named(process: ProcessIdentity, run: Path) -> Path:
 
 
 def read_origins(file: Path) -> PageOrigins:
-    """Where pages were before they moved first. Raises BadInputError while they still move."""
+    """Where pages were before they moved first. Raises BadInputError if the file is damaged."""
     origins = PageOrigins()
-    for document in _documents(file):
-        for address, pages, node in document.get("moved", []):
-            origins.set_first(address, pages, node)
+    for number, document in enumerate(_documents(file), start=1):
+        for run in _moved(document, file, number):
+            origins.set_first(*run)
     return origins
+
+
+def _moved(document: dict[str, Any], file: Path, number: int) -> list[tuple[int, int, int]]:
+    """The runs of pages in a line."""
+    moved = document.get("moved", [])
+    if not isinstance(moved, list) or not all(map(_is_run, moved)):
+        raise _damaged(file, number, json.dumps(document))
+    return [(address, pages, node) for address, pages, node in moved]
+
+
+def _is_run(run: object) -> bool:
+    if not isinstance(run, list) or len(run) != 3 or any(type(each) is not int for each in run):
+        return False
+    address, pages, node = (int(each) for each in run)
+    return (
+        address % PAGE == 0
+        and 0 <= address < _ADDRESSES
+        and 1 <= pages <= _RUN_PAGES
+        and 0 <= node < _NODES
+    )
+
+
+def _damaged(file: Path, number: int, line: str) -> BadInputError:
+    return BadInputError(f"{file}:{number}: the journal is damaged: '{line[:80]}'", _REFUSED_NEXT)
 
 
 def mark_undone(file: Path) -> None:
     """Note that the journal was undone, so that it is not found again."""
-    with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps({"undone": True}) + "\n")
+    with contextlib.suppress(OSError), file.open("r+b") as stream:
+        stream.truncate(stream.read().rfind(b"\n") + 1)  # a line that was cut off
+        stream.seek(0, os.SEEK_END)
+        stream.write(json.dumps({"undone": True}).encode() + b"\n")
 
 
 def require_free(file: Path) -> None:
@@ -135,7 +168,7 @@ def require_free(file: Path) -> None:
 
 def process_of(file: Path) -> ProcessIdentity:
     """The process of a journal. Raises BadInputError if it is damaged."""
-    first = next(iter(_documents(file)), {})
+    first = _document(_text(file).partition("\n")[0]) or {}
     try:
         if first["version"] == _VERSION:
             return ProcessIdentity(**first["process"])
@@ -151,11 +184,25 @@ def _is_undone(file: Path) -> bool:
 
 
 def _documents(file: Path) -> list[dict[str, Any]]:
-    """Its lines; a last line that was cut off is left out."""
+    """Its lines; a last one that was cut off is left out. Raises BadInputError for other damage."""
     found = []
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        with contextlib.suppress(json.JSONDecodeError):
-            document = json.loads(line)
-            if isinstance(document, dict):
-                found.append(document)
+    *lines, _ = _text(file).split("\n")
+    for number, line in enumerate(lines, start=1):
+        document = _document(line)
+        if document is None:
+            raise _damaged(file, number, line)
+        found.append(document)
     return found
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def _document(line: str) -> dict[str, Any] | None:
+    """A line of JSON; None if it is damaged."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = json.loads(line)
+        if isinstance(document, dict):
+            return document
+    return None
