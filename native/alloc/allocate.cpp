@@ -5,7 +5,6 @@
 #include "alloc/allocator.hpp"
 #include "alloc/canary.hpp"
 #include "alloc/diagnostics.hpp"
-#include "os/address_space.hpp"
 
 namespace nearfar::alloc {
 
@@ -31,7 +30,7 @@ void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t a
   if (zeroed != nullptr) *zeroed = !dirty;
   if (settings.guard) { // not while another thread forks and copies the tier
     const os::LockGuard lock(tiers[tier].runs.lock());
-    os::protect(block + ((spans - 1) << span_shift), span_bytes, os::Access::none);
+    window.close_guard(window.span_index(block));
   }
   return block;
 }

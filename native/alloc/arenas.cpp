@@ -36,10 +36,13 @@ void reset(Arena& arena) {
 }
 
 /// Frees a slab or a large block of an arena that begins at a span. Its blocks are not used.
-void free_run(Arena& arena, std::uint32_t first, std::uint8_t now) {
+void free_run(Arena& arena, std::uint32_t first, std::uint8_t now, bool guards) {
   RunAllocator& runs = arena.tier->runs;
   const Span& span = runs.window().spans[first];
-  if (span.kind() == SpanKind::large) return arena.tier->free_large(first, now);
+  if (span.kind() == SpanKind::large) {
+    if (guards) runs.window().open_guard(first);
+    return arena.tier->free_large(first, now);
+  }
   Slab* slab = slab_of(span);
   forget_spans(runs.window(), slab);
   runs.free(first, class_infos[slab->size_class].spans, now);
@@ -124,14 +127,14 @@ void Arenas::visit_live(const Arena& arena, void (*visit)(void* block)) {
   }
 }
 
-void Arenas::destroy(Arena& arena, std::uint8_t now) {
+void Arenas::destroy(Arena& arena, std::uint8_t now, bool guards) {
   const os::LockGuard guard(lock_);
   TierHeap& tier = *arena.tier;
   const Window& window = tier.window();
   const std::uint32_t first = tier.runs.first_span();
   const std::uint64_t used = arena.lost ? 0 : tier.runs.span_bytes_used() >> span_shift;
   for (std::uint32_t at = first; at < first + used; ++at)
-    if (window.spans[at].arena() == arena.number) free_run(arena, at, now);
+    if (window.spans[at].arena() == arena.number) free_run(arena, at, now, guards);
   hm_tier_stats stats{};
   add_slabs(arena, stats);
   tier.past_arena_blocks.add(stats.allocations);

@@ -50,8 +50,8 @@ public:
   void close();
   /// Calls visit(block) for the live blocks of an arena, which no other thread may use meanwhile.
   static void visit_live(const Arena& arena, void (*visit)(void* block));
-  /// Frees all blocks of an arena.
-  void destroy(Arena& arena, std::uint8_t now);
+  /// Frees all blocks of an arena. `guards`: its large blocks have guards.
+  void destroy(Arena& arena, std::uint8_t now, bool guards);
   /// As SlabClass::purge(), for all arenas of a tier.
   std::size_t purge(TierHeap& tier, std::uint8_t now, bool all);
   /// In the child of a fork: the arenas of a tier that the child does not get.

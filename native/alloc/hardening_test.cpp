@@ -110,6 +110,18 @@ TEST_CASE("slabs are between inaccessible spans, which programs do not allocate"
   CHECK(signal_of(Words(), store_through_slabs) == 0);
 }
 
+TEST_CASE("memory of a destroyed heap has no guards") {
+  CHECK(signal_of(guard, [](Allocator& allocator) {
+          constexpr std::size_t size = std::size_t{4} << 20;
+          hm_heap* heap = hm_heap_create(HM_NEAR, 0);
+          for (int i = 0; i < 4; ++i)
+            hm_heap_malloc(heap, size);
+          hm_heap_destroy(heap);
+          for (int i = 0; i < 4; ++i) // one piece of what the heap had, guards included
+            std::memset(allocator.allocate(0, 3 * size), 1, 3 * size);
+        }) == 0);
+}
+
 TEST_CASE("sizes, alignments and contents hold in a hardened allocator") {
   CHECK(signal_of(all, [](Allocator& a) {
           for (int round = 0; round < 3; ++round) {

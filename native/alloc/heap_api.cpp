@@ -47,7 +47,8 @@ void hm_heap_destroy(hm_heap* heap) noexcept {
   Arena& destroyed = require_heap("hm_heap_destroy", heap);
   if (hm_on_free != nullptr)
     Arenas::visit_live(destroyed, [](void* block) { report_free(block, "hm_heap_destroy"); });
-  process_allocator.arenas.destroy(destroyed, process_allocator.decay.tick());
+  process_allocator.arenas.destroy(destroyed, process_allocator.decay.tick(),
+                                   process_allocator.settings.guard);
 }
 
 void* hm_heap_malloc(hm_heap* heap, std::size_t size) noexcept {

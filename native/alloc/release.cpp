@@ -4,7 +4,6 @@
 #include "alloc/allocator.hpp"
 #include "alloc/canary.hpp"
 #include "alloc/diagnostics.hpp"
-#include "os/address_space.hpp"
 
 namespace nearfar::alloc {
 
@@ -39,9 +38,7 @@ void Allocator::release_large(void* ptr, Span& span) {
     plan.discharge(budget, ptr, (spans - guard_spans()) << span_shift);
   }
   if (settings.wipe) wipe_large(ptr, (spans - guard_spans()) << span_shift);
-  if (settings.guard)
-    os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
-                os::Access::read_write);
+  if (settings.guard) window.open_guard(window.span_index(ptr));
   if (Arena* arena = arena_of(ptr); arena != nullptr)
     arena->free_large(window.span_index(ptr), decay.tick());
   else

@@ -83,4 +83,16 @@ void Window::close() {
   is_open_.store(false, std::memory_order_relaxed);
 }
 
+std::byte* Window::last_span(std::uint32_t first) const {
+  return span_address(first + spans[first].extent.load(std::memory_order_relaxed) - 1);
+}
+
+void Window::close_guard(std::uint32_t first) const {
+  os::protect(last_span(first), span_bytes, os::Access::none);
+}
+
+void Window::open_guard(std::uint32_t first) const {
+  os::protect(last_span(first), span_bytes, os::Access::read_write);
+}
+
 } // namespace nearfar::alloc

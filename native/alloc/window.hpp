@@ -86,9 +86,15 @@ public:
   }
   Span& span_of(const void* ptr) const { return spans[span_index(ptr)]; }
 
+  /// The last span of a large block, which is its guard in a hardened heap, becomes inaccessible when
+  /// the block is allocated, and accessible before it is freed.
+  void close_guard(std::uint32_t first) const;
+  void open_guard(std::uint32_t first) const;
+
   os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
 private:
+  std::byte* last_span(std::uint32_t first) const;
   bool map(unsigned shift_per_tier, bool reserve) NEARFAR_REQUIRES(lock_);
   bool choose() NEARFAR_REQUIRES(lock_);
 

@@ -28,8 +28,6 @@ uffdio_range range_of(std::byte* at, std::size_t bytes) {
 
 /// A descriptor of the range's faults, invalid if the kernel has none.
 File watch_faults(std::byte* at, std::size_t bytes) {
-  // A filter of system calls may end the program for one that it does not expect.
-  if (prctl(PR_GET_SECCOMP) != 0) return File();
   // Only faults of the program itself, which needs no privilege; there will be none.
   File faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   if (faults.fd() < 0) return File();
@@ -43,10 +41,21 @@ File watch_faults(std::byte* at, std::size_t bytes) {
   return watched ? std::move(faults) : File();
 }
 
+/// Copies what can be read, page by page. Returns false if the process may not use the call.
+bool copy_readable(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const Read all = try_read(from, to, bytes);
+  if (all != Read::absent) return all == Read::done;
+  for (std::size_t at = 0; at < bytes; at += page_bytes)
+    if (try_read(from + at, to + at, page_bytes) == Read::refused) return false;
+  return true;
+}
+
 } // namespace
 
 PageCopier::PageCopier(std::byte* to, std::size_t bytes)
-    : to_(to), bytes_(bytes), faults_(watch_faults(to, bytes)) {}
+    : to_(to), bytes_(bytes), filtered_(prctl(PR_GET_SECCOMP) != 0) {
+  if (!filtered_) faults_ = watch_faults(to, bytes);
+}
 
 /// From here on, pages can be touched: with a descriptor, nothing would ever answer the fault. A
 /// child that has the descriptor too would keep the range registered.
@@ -80,7 +89,8 @@ void PageCopier::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   while (done < bytes) {
     const std::size_t part = bytes - done < touched_at_once ? bytes - done : touched_at_once;
     populate(to + done, part);
-    std::memcpy(to + done, from + done, part);
+    if (filtered_ || !copy_readable(to + done, from + done, part))
+      std::memcpy(to + done, from + done, part);
     done += part;
   }
 }

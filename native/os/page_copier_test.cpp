@@ -41,6 +41,35 @@ void check_copies() {
   os::unmap(to, bytes);
 }
 
+/// Runs `what` while no descriptor can be opened, so that the kernel cannot fill pages.
+template <class What>
+void without_descriptors(const What& what) {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  what();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
+/// Copies memory with a page that cannot be read, and checks the pages around it.
+void check_copies_around_a_guard() {
+  constexpr std::size_t guard = part / 2;
+  constexpr std::size_t behind = guard + os::page_bytes;
+  std::byte* from = os::map_anonymous(part);
+  std::byte* to = os::map_anonymous(part);
+  REQUIRE(from != nullptr);
+  REQUIRE(to != nullptr);
+  std::fill(from, from + part, std::byte{5});
+  REQUIRE(os::protect(from + guard, os::page_bytes, os::Access::none) == 0);
+  os::PageCopier(to, part).copy(to, from, part);
+  CHECK(std::count(to, to + guard, std::byte{5}) == guard);
+  CHECK(std::count(to + guard, to + behind, std::byte{0}) == os::page_bytes);
+  CHECK(std::count(to + behind, to + part, std::byte{5}) == part - behind);
+  os::unmap(from, part);
+  os::unmap(to, part);
+}
+
 } // namespace
 
 TEST_CASE("pages are copied, and pages in between are new") { check_copies(); }
@@ -67,10 +96,10 @@ TEST_CASE("a filter that ends programs for an unexpected system call does not en
 }
 
 TEST_CASE("without a descriptor pages are touched, and copied as well") {
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit none{0, before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-  check_copies();
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  without_descriptors(check_copies);
+}
+
+TEST_CASE("pages that cannot be read are skipped") {
+  check_copies_around_a_guard();
+  without_descriptors(check_copies_around_a_guard);
 }
