@@ -1,4 +1,6 @@
 // Hardening of an allocator: each error ends a child of the test.
+#include <nearfar/hmalloc.h>
+
 #include "alloc/allocator.hpp"
 
 #include <algorithm>
@@ -115,7 +117,7 @@ TEST_CASE("memory of a destroyed heap has no guards") {
           constexpr std::size_t size = std::size_t{4} << 20;
           hm_heap* heap = hm_heap_create(HM_NEAR, 0);
           for (int i = 0; i < 4; ++i)
-            hm_heap_malloc(heap, size);
+            CHECK(hm_heap_malloc(heap, size) != nullptr);
           hm_heap_destroy(heap);
           for (int i = 0; i < 4; ++i) // one piece of what the heap had, guards included
             std::memset(allocator.allocate(0, 3 * size), 1, 3 * size);
