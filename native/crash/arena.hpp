@@ -46,8 +46,8 @@ class Arena {
 public:
   /// Memory at a place of its own that stays: pointers into the pool keep their value.
   explicit Arena(std::size_t bytes);
-  /// Memory of a new file that other programs read. Where they `change` it, what the file holds is
-  /// compared after each of them, to be put back: `file` is its descriptor, else -1.
+  /// Memory of a new file that other programs read. `file`: the descriptor if these programs may change
+  /// the file, which is then compared and restored after each of them; otherwise -1.
   Arena(std::byte* shared, std::size_t bytes, int file);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -56,7 +56,7 @@ public:
   std::byte* memory() const { return memory_; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Everything that next runs sees the durable image again, with these lines undecided.
+  /// Begins a run on the durable image, with these lines undecided.
   void begin(const std::vector<Undecided>& undecided, Chooser& chooser);
   /// Puts back what ran had changed; the hooks see nothing more. Returns whether others had
   /// changed shared memory.

@@ -2,7 +2,7 @@
 //
 // How   1. From the failing image every pending line is made as new as it can be, as long as the
 //          image still fails: what stays old is *missing*. 2. Of the rest, every line is made as
-//          old as it can be: what stays new is there *too early*. Each step is one run of recovery,
+//          old as it can be: lines that must stay new for the failure became durable *too early*. Each step is one run of recovery,
 //          so the result is minimal in the sense that no single line can be left out.
 //       Only missing lines: something acknowledged was not made durable. Only early ones: it was
 //       overwritten in place, unlogged. Both: the early store overtook the missing one.
@@ -46,8 +46,9 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
-/// Events [first, last) of a log. Where the program uses transactions, those of one, or of none
-/// where `at` lies in none; otherwise those of an operation, or all where it has no operations.
+/// Events [first, last) of a log. In a log with transactions: the transaction around an event, or
+/// nothing if the event is in none. In others: the operation around it, or the whole log if the
+/// program has no operations.
 struct Span {
   std::size_t first = 0;
   std::size_t last = 0;

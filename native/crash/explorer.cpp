@@ -43,7 +43,7 @@ void Explorer::count_stores() {
   result_.places_tried = tried.size();
 }
 
-/// The stores since the previous failure point were tried in both orders.
+/// Marks the stores since the previous failure point as tried, each durable and not.
 void Explorer::note_tried_stores(const Point& point) {
   if (point.level > 0 || exhausted()) return;
   std::fill(tried_.begin() + static_cast<std::ptrdiff_t>(point.since),

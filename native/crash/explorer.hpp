@@ -8,8 +8,8 @@
 // Checks         open() succeeds; contents() finds invariants kept, and holds what the DRAM model
 //                holds after the acknowledged operations, with or without the one in flight;
 //                nothing leaked; recovery after a complete recovery finds the same.
-// Counting       `states` are runs; `states_left` sums the images no run stands for (budget, or
-//                os/stop.hpp).
+// Counting       `states` are runs; `states_left`: images that no run represents, because the
+//                budget was used up or the exploration was stopped (os/stop.hpp).
 // Identity       images and failure points are compared by 64-bit hashes; a collision would skip
 //                one.
 // Thread safety  one explorer a process at a time.
@@ -35,7 +35,8 @@ struct Options {
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  /// After so many in a row that add no finding it ends; each is traced to a line.
+  /// The exploration ends after this many consecutive violations without a new finding. Each costs a
+  /// search for the store to blame.
   std::uint64_t violations = 200;
   std::uint64_t progress_interval = 4096; ///< states between two calls of the progress
   /// The reads of the checker are unknown (another program): every pending line matters.
@@ -86,8 +87,8 @@ private:
       return acknowledged * 8 + in_flight * 4u + finished * 2u + (level > 0 ? 1u : 0u);
     }
   };
-  /// Of a series of similar images: once two have failed by what is known well, the others are
-  /// left to the last passes, so that one cause does not take the budget.
+  /// After two images of a series have failed by a well-known finding, the rest of the series waits for
+  /// the last passes, so that one cause does not use up the budget.
   struct Patience {
     int left = 2;
     bool is_over() const { return left <= 0; }

@@ -57,11 +57,11 @@ struct Exploration {
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
   std::uint64_t confirmed = 0;       ///< of `states`: those with a second opinion
   std::uint64_t stores = 0;          ///< of the program itself
-  std::uint64_t stores_tried = 0;    ///< of these: durable and not, before those around them
-  std::uint64_t places = 0;          ///< lines of source, or instructions, that made these stores
-  std::uint64_t places_tried = 0;    ///< of these: with one store at least that was tried
-  bool cut_off = false;              ///< ended by the number of violations
-  double seconds = 0;                ///< of wall time, on one thread
+  std::uint64_t stores_tried = 0; ///< of these: in images with and without it, before its neighbors
+  std::uint64_t places = 0;       ///< lines of source, or instructions, that made these stores
+  std::uint64_t places_tried = 0; ///< of these: with one store at least that was tried
+  bool cut_off = false;           ///< ended by the number of violations
+  double seconds = 0;             ///< of wall time, on one thread
   std::vector<Finding> findings;
 };
 

@@ -61,7 +61,7 @@ public:
   Judge(void* memory, std::uint64_t pool_bytes);
 
   void take(const JudgedEvent& event);
-  /// The object in these bytes was freed: inside of a transaction, once that is committed.
+  /// Frees the object in these bytes; in a transaction, when that commits.
   void release(const JudgedEvent& event);
   /// All that was stored until now is durable and correct.
   void forget();
@@ -91,7 +91,7 @@ private:
     State state;
     std::uint8_t logged, flushed; ///< bytes, a bit for each
     bool freed : 1;
-    bool reported : 1; ///< the store was reported already: its transaction would have flushed it
+    bool reported : 1; ///< as not logged; not again as not flushed
   };
   /// An entry of a list: bytes and the site and number of an event.
   struct Note {

@@ -2,8 +2,8 @@
 //
 // Never durable  no flush and fence follow until the end of the log.
 // Not logged     an operation or transaction logs others, but this one not, or too late.
-// Overdue        a fence passes, and the store is not flushed. It is missing after that fence, and
-//                after the last one before the flush, when most other stores are durable.
+// Overdue        a fence passes, and the store is not flushed. Two images lack it: that after this
+//                fence, and that after the last fence before the flush, when most other stores are durable.
 // Unordered      the store is flushed, and another store follows before the fence.
 // A correct program has a few of these, each of which costs one or two images.
 // Cost           linear in the events, times the logarithm of logged ranges.
@@ -22,8 +22,9 @@ struct Suspect {
   bool early = false;      ///< it is durable too early; else it is missing
 };
 
-/// Of each kind and line of source four stores at most: in the first batches one each, the kinds
-/// that lose data for good first. Each batch is in the order of `after`.
+/// At most four stores of each kind and source line. Batch 0 has one of each kind that is never durable
+/// or not logged, batch 1 one of each other kind, later batches the rest. Each batch is in the order
+/// of `after`.
 std::vector<std::vector<Suspect>> list_suspects(const storelog::Log& log);
 
 } // namespace nearfar::crash

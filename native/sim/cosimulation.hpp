@@ -49,12 +49,12 @@ public:
   /// would exceed its limit.
   Status tick(std::uint64_t clocks, std::vector<Completion>& completed);
 
-  /// Drains all posted writes and ends the simulation: no request is accepted afterwards. Further
-  /// calls return the same result.
   struct Finished {
     Work work;
     Spent spent;
   };
+  /// Drains all posted writes and ends the simulation: no request is accepted afterwards. Further
+  /// calls return the same result.
   const Finished& finish();
   bool finished() const { return finished_.has_value(); }
 

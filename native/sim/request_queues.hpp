@@ -19,7 +19,7 @@ struct ChannelRequest {
   bool opened; ///< the row was activated for this request, which is then not a row hit
 };
 
-/// Each queue is in order of arrival, oldest first.
+/// Each queue is in the order of insertion. Times of arrival need not ascend.
 class RequestQueues {
 public:
   std::vector<ChannelRequest>& of(bool posted) { return posted ? posted_ : demands_; }

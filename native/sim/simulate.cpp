@@ -10,7 +10,7 @@ namespace {
 // (benchmarks/results/simulator.md).
 constexpr unsigned max_accurate_window = 16;
 constexpr double max_accurate_writes =
-    0.25;                                 ///< posted, of all requests; no bound if the core waits
+    0.22;                                 ///< posted, of all requests; no bound if the core waits
 constexpr double max_accurate_wait = 0.1; ///< for no more than this fraction of its time
 
 /// Refuses settings that the fast engine does not model, or in which it differs from the exact

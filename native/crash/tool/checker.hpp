@@ -21,8 +21,8 @@ protected:
   /// `name` is what checks, for sentences: "the checker".
   Checker(const char* name, std::uint64_t limit_ms) : name_(name), limit_ms_(limit_ms) {}
 
-  /// Longest time for the next check. After one that did not end, others need not be waited for as
-  /// long: many times what a check that ended has taken is enough.
+  /// Longest time for the next check. After a timeout, later checks get a shorter limit: a multiple of
+  /// the longest check that ended.
   std::uint64_t limit_ms() const;
   void begin();
   /// A check has ended in time.
