@@ -11,10 +11,11 @@ from syrupy.assertion import SnapshotAssertion
 
 import factories
 from conftest import RunNearfar
+from factories import advices
 from nearfar.cli.app import main
 from nearfar.comparison.changes import Change
 from nearfar.comparison.direction import better
-from nearfar.comparison.figures import compare_runs, compare_sheets
+from nearfar.comparison.figures import compare_answers, compare_runs, compare_sheets
 from nearfar.comparison.shifts import shifts
 from nearfar.profiles import load_profile
 from nearfar.profiles.sheets import write_profile
@@ -352,3 +353,16 @@ def test_a_timing_that_doubled_is_worse_in_ns_whatever_the_clock(tmp_path: Path)
     quick.figures["clock_ns"].value /= 2  # type: ignore[operator]
     unchanged = {c.now.key: c.ratio() for c in compare_sheets(now=quick, before=base).changes}
     assert unchanged["tRCD_ns"] == unchanged["tRP_ns"] == pytest.approx(1)
+
+
+def test_advice_of_two_runs_is_compared() -> None:
+    before = advices.advice(3)
+    changed = {
+        "plan": "other/program.plan",
+        "samples": (before.samples or 0) + 7,
+        "run_disturbed": not before.run_disturbed,
+        "movable_bytes": before.movable_bytes + 4096,
+    }
+    found = compare_answers(before.model_copy(update=changed), before)
+    assert (found.only_before, found.only_now) == ([], [])
+    assert {"slowdown_all_far", "far_time_s"} <= {change.now.key for change in found.changes}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
@@ -17,6 +19,19 @@ _PEAK = "read bandwidth of all threads, where the profile has it or it was measu
 
 class SiteAdvice(Shaped):
     """An allocation site of the program. Its counts are estimates if the program was sampled."""
+
+    remarks: ClassVar[frozenset[str]] = frozenset(
+        {
+            "site",
+            "chain",
+            "size_bytes",
+            "allocated_bytes",
+            "allocations",
+            "reads",
+            "writes",
+            "verdict",
+        }
+    )
 
     site: Count
     kind: SiteKind
@@ -60,6 +75,8 @@ class SiteAdvice(Shaped):
 class BudgetPoint(Shaped):
     """A point of the curve: a near budget, and the cost of the best plan found for it."""
 
+    remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes", "exact", "interleaved"})
+
     near_budget_bytes: Count
     near_bytes: Count = Field(description="most that this plan keeps near at once")
     slowdown: Amount
@@ -73,6 +90,8 @@ class BudgetPoint(Shaped):
 class WithinPoint(Shaped):
     """The smallest near memory on the curve that keeps the slowdown within ``within_slowdown``."""
 
+    remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes"})
+
     within_slowdown: Amount
     near_bytes: Count
     slowdown: Amount
@@ -81,6 +100,8 @@ class WithinPoint(Shaped):
 
 class PolicyAdvice(Shaped):
     """Predicted result of a policy of the kernel or hardware, without a plan."""
+
+    remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes", "moved_pages", "far_writes"})
 
     policy: PolicyName
     near_bytes: Count = Field(description="what the plan keeps near, and what is fixed")
@@ -97,6 +118,8 @@ class FractionAdvice(Shaped):
     Slowdowns are of CPU time.
     """
 
+    remarks: ClassVar[frozenset[str]] = frozenset({"applied", "exact", "near_bytes"})
+
     applied: bool = Field(description="the plan has it; otherwise it saves less than 1 % of time")
     exact: bool = Field(description="no placement of these sites is faster; false: not known")
     near_bytes: Count = Field(description="most movable memory that it keeps near at once")
@@ -112,6 +135,10 @@ class FarAdvice(Shaped):
 
     Slowdowns are ratios of CPU times, against all data in near memory. Times are wall times.
     """
+
+    remarks: ClassVar[frozenset[str]] = frozenset(
+        {"near_bytes", "knee_bytes", "far_writes", "lacking"}
+    )
 
     far: str
     far_latency_ns: Amount | None = Field(None, description="read latency used by the model")
@@ -172,6 +199,21 @@ class ObservedProgram(Observed):
 
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
+
+    #: What differs between two observations of the same program, whose figures are compared.
+    remarks: ClassVar[frozenset[str]] = Answer.remarks | {
+        *(
+            "near_bytes",
+            "knee_bytes",
+            "movable_bytes",
+            "fixed_bytes",
+            "far_writes",
+            "plan",
+            "lacking",
+        ),
+        *("pid", "samples", "records", "host_epochs"),
+        *("provisional", "disturbed", "run_disturbed"),
+    }
 
     program: list[str]
     programs: list[ObservedProgram] = Field(
