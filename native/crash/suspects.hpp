@@ -3,7 +3,8 @@
 // Never durable  no flush and fence follow until the end of the log.
 // Not logged     an operation or transaction logs others, but this one not, or too late.
 // Overdue        a fence passes, and the store is not flushed. Two images lack it: that after this
-//                fence, and that after the last fence before the flush, when most other stores are durable.
+//                fence, and that after the last fence before the flush, when most other stores are
+//                durable.
 // Unordered      the store is flushed, and another store follows before the fence.
 // A correct program has a few of these, each of which costs one or two images.
 // Cost           linear in the events, times the logarithm of logged ranges.
