@@ -269,7 +269,10 @@ def test_a_set_that_is_twice_as_fast_is_better(
 
 
 def test_a_section_of_rates_that_doubled_is_better() -> None:
-    rates = [change("ops_per_s", 100 + i, 200 + i, None, None) for i in range(8)]
+    rates = [
+        change("ops_per_s", 100 + i, 200 + i, (99 + i, 101 + i), (199 + i, 201 + i))
+        for i in range(8)
+    ]
     moved = [Change(replace(c.now, path="map"), replace(c.before, path="map")) for c in rates]
     (shift,) = shifts(moved)
     assert shift.cost < 0.6
@@ -339,7 +342,7 @@ def test_cells_of_a_sweep_are_compared_by_their_flags(
     document = json.loads(capsys.readouterr().out)
     assert (document["only_a"], document["only_b"]) == ([], [])
     names = [f["figure"] for f in document["figures"]]
-    assert "sim time s: --pattern random --requests 2000" in names
+    assert "sim time: --pattern random --requests 2000" in names
     assert len(set(names)) == len(names)
 
 

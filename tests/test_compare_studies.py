@@ -73,8 +73,13 @@ def test_a_section_that_moved_as_a_whole_is_seen() -> None:
 
 
 def test_rates_cost_more_where_they_are_lower() -> None:
-    (shift,) = shifts([change("bandwidth_bytes_per_s", 100, 50 + i) for i in range(6)])
+    rates = [(50 + i, (49 + i, 51 + i)) for i in range(6)]
+    (shift,) = shifts(
+        [change("bandwidth_bytes_per_s", 100, now, (99, 101), bounds) for now, bounds in rates]
+    )
     assert 1.8 < shift.cost < 2.0
+    exact = [change("bandwidth_bytes_per_s", 100, now) for now, _ in rates]
+    assert shifts(exact) == [], "each of them repeats exactly"
     assert shifts([change("latency_ns", 100, 50)] * 4) == [], "too few for an interval"
 
 
@@ -144,6 +149,7 @@ def test_last_month_against_today_in_the_report(tmp_path: Path) -> None:
     assert paths["month"] in page
     assert main(["report", paths["today"]]) == 0
     assert "2001-12-01" not in (tmp_path / "today" / "report.html").read_text()
-    assert main(["report", paths["month"], "--against", paths["today"]]) == 2
+    assert main(["report", paths["month"], "--against", paths["today"]]) == 0
+    assert "Against the run of " in (tmp_path / "month" / "report.html").read_text()
     other = save(factories.earlier().model_copy(update={"verb": "probe"}), tmp_path / "probe")
     assert main(["report", paths["today"], "--against", other]) == 2

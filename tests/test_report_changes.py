@@ -31,6 +31,26 @@ def test_changes_list_moved_and_agreeing_figures() -> None:
     assert "72 differ" in section.finding
 
 
+def _agreeing(samples: int, statistic: str = "median") -> str:
+    """The finding of a run against an equal one, of figures with that many repeats."""
+    before = factories.study(sections=Sections(bandwidth=factories.study().sections.bandwidth))
+    assert before.sections.bandwidth is not None
+    for point in before.sections.bandwidth.points:
+        for entry in point.provenance.values():
+            entry.samples, entry.statistic = samples, statistic
+        point.intervals = point.intervals if samples else {}
+    now = before.model_copy(update={"started": "2030-01-01T00:00:00Z"})
+    section = changes.section(Context(now, [(Path("x"), before)]))
+    assert section is not None
+    return section.finding
+
+
+def test_agreement_is_claimed_only_of_figures_with_intervals() -> None:
+    assert "all agree within their intervals" in _agreeing(9)
+    assert "all are equal" in _agreeing(0, "model")
+    assert "none can be judged" in _agreeing(3)
+
+
 def test_changes_of_noisy_runs_are_not_headlined() -> None:
     calm, loud, old = factories.study(), factories.noisy(), factories.earlier()
     loud_old = old.model_copy(update={"noise": loud.noise})

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.store import read_run
+from pages import Page
 
 COUNTS = {"near": {"reads": 100, "writes": 5}, "far": {"reads": 7, "writes": 9}}
 SOURCES = {
@@ -41,6 +42,7 @@ def test_a_simulation_is_kept_shown_and_reported(
     page = (tmp_path / "kept" / "report.html").read_text()
     assert f"<h2>{TITLES[section]}" in page.replace("\n", "")
     assert "simulated" in page
+    assert "of unrecorded origin" not in page
 
 
 def test_two_simulations_are_compared(run_nearfar: RunNearfar) -> None:
@@ -50,6 +52,80 @@ def test_two_simulations_are_compared(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("compare", "slow", "fast")
     assert "better" in done.stdout, done.stderr
     assert run_nearfar("compare", "fast", "slow").code == 1
+
+
+def _two_kept(run_nearfar: RunNearfar) -> None:
+    stream = ("--pattern", "random", "--requests", "20000", "--write-share", "0.3")
+    flags = (*stream, "--engine", "exact")
+    for far in ("ddr4-3200", "hbm2-2000"):
+        assert run_nearfar("sim", *flags, "--far", far, "--out", f"of-{far}").code == 0
+
+
+def test_simulations_of_two_memories_match_in_all_figures(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    _two_kept(run_nearfar)
+    run_nearfar("compare", "of-ddr4-3200", "of-hbm2-2000", "--json", "found.json")
+    found = json.loads((tmp_path / "found.json").read_text())
+    figures = {(figure["path"], figure["key"]): figure for figure in found["figures"]}
+    assert ("simulation/tiers/far", "read_latency_ns") in figures
+    assert ("simulation/tiers/far", "row_hit_share") in figures
+    assert figures["simulation/tiers/far", "energy_J"]["improved"]
+    assert found["only_a"] == found["only_b"] == found["sections"] == []
+    assert found["settings"] == [
+        {"path": "simulation/tiers/far", "key": "device", "a": "ddr4-3200", "b": "hbm2-2000"}
+    ]
+    printed = run_nearfar("compare", "of-ddr4-3200", "of-hbm2-2000").stdout
+    assert "far device differs: ddr4-3200, then hbm2-2000" in printed
+    assert "of 0 on both sides: not shown" in printed
+
+
+def test_a_report_names_differences_of_figures_without_intervals(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    _two_kept(run_nearfar)
+    for record, base in (("hbm2-2000", "ddr4-3200"), ("ddr4-3200", "hbm2-2000")):
+        done = run_nearfar("report", f"of-{record}", "--against", f"of-{base}")
+        assert done.code == 0, done.stderr
+        page = Page((tmp_path / f"of-{record}" / "report.html").read_text()).text()
+        assert "agree within their intervals" not in page
+        assert "Computed figures that differ, largest change first" in page
+        assert f"device differs: {base}, then {record}" in page
+    done = run_nearfar("report", "of-ddr4-3200", "of-hbm2-2000")
+    done.assert_refused(2, "a report is about one record")
+    assert "nearfar report of-hbm2-2000 --against of-ddr4-3200" in done.stderr
+
+
+def test_the_energy_of_an_unused_default_memory_is_not_in_the_total(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    flags = ("--pattern", "random", "--requests", "2000", "--far", "ddr4-3200")
+    found = []
+    for near in ((), ("--near", "dram-snu")):
+        done = run_nearfar("sim", *flags, *near, "--json", "result.json")
+        assert done.code == 0, done.stderr
+        found.append((json.loads((tmp_path / "result.json").read_text()), done.stdout))
+    (alone, printed), (both, printed_both) = found
+    assert alone["energy_of"] == "far"
+    assert alone["energy_J"] == alone["tiers"]["far"]["energy_J"]
+    assert "energy of far memory" in printed
+    assert both["energy_of"] == "both"
+    assert both["energy_J"] > both["tiers"]["far"]["energy_J"]
+    assert "energy of both memories" in printed_both
+
+
+def test_a_compute_bound_program_is_named(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    flags = ("--pattern", "random", "--requests", "2000", "--out", "kept")
+    assert "Compute-bound" not in run_nearfar("sim", *flags).stdout
+    file = tmp_path / "kept" / "run.json"
+    document = json.loads(file.read_text())
+    result = document["sections"]["simulation"]
+    result["cpu_time_s"] = 0.97 * result["time_s"]
+    file.write_text(json.dumps(document))
+    words = "Compute-bound: 97.0% of the time is CPU time between requests"
+    assert words in " ".join(run_nearfar("show", "kept").stdout.split())
+    assert run_nearfar("report", "kept").code == 0
+    assert words in Page((tmp_path / "kept" / "report.html").read_text()).text()
 
 
 def test_a_record_is_not_written_over(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from nearfar.cli.verbs import find_verb
 from nearfar.profiles import load_profile
 from nearfar.store import read_run
 from nearfar.sweep import cluster, order
+from nearfar.sweep import table as sweep_table
 from nearfar.sweep.machine_lock import machine_lock
 from nearfar.sweep.scratch import UNDER_WAY
 from nearfar.sweep.suite import Value, load_suite
@@ -197,7 +199,7 @@ def test_a_changed_input_file_changes_the_cell(tmp_path: Path, in_tmp_path: None
 
 @pytest.mark.parametrize(
     ("module", "extra", "flags"),
-    [("polars", "parquet", []), ("distributed", "cluster", ["--scheduler", "tcp://127.0.0.1:1"])],
+    [("distributed", "cluster", ["--scheduler", "tcp://127.0.0.1:1"])],
 )
 def test_a_missing_package_is_reported(
     module: str,
@@ -212,6 +214,32 @@ def test_a_missing_package_is_reported(
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
     assert f"pip install 'nearfar[{extra}]'" in printed().err
     assert list(tmp_path.glob("s/cells/*")) == []
+
+
+def test_without_polars_the_table_is_csv(
+    tmp_path: Path, in_tmp_path: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_table, "missing", lambda extra: ["polars"])
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert main(["sweep", write(tmp_path, SMALL), "--out", "s", "--quiet"]) == 0
+    assert not (tmp_path / "s" / "results.parquet").exists()
+    text = (tmp_path / "s" / "results.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert {row["grid.far"] for row in rows} == {"ddr4-3200", "pcm-lee"}
+    assert all(float(row["value"]) >= 0 and "traffic" not in row["conditions"] for row in rows)
+
+
+def test_the_csv_of_a_sweep_is_its_table(
+    tmp_path: Path, in_tmp_path: None, printed: Printed
+) -> None:
+    suite = write(tmp_path, SMALL.replace("flags = {", "flags = { csv = true,"))
+    assert main(["sweep", suite, "--out", "s", "--quiet", "--csv", "mine.csv"]) == 0
+    assert not (tmp_path / "table.csv").exists(), "the cells' tables are in their folders"
+    assert len(list(tmp_path.glob("s/cells/*/table.csv"))) == 2
+    assert (tmp_path / "mine.csv").read_text() == (tmp_path / "s" / "results.csv").read_text()
+    printed()
+    assert main(["sweep", suite, "--out", "s", "--quiet", "--csv", "-"]) == 0
+    assert printed().out == (tmp_path / "mine.csv").read_text()
 
 
 def test_a_scheduler_that_does_not_answer(

@@ -13,7 +13,7 @@
 //       struct list_pool {
 //         using root = list;
 //         static constexpr char name[] = "list";
-//         static constexpr std::uint64_t layouts[] = {0};   // the compiler prints the number
+//         static constexpr std::uint64_t layouts[] = {0};   // replace 0 by the number of the error
 //       };
 //
 //  2. A pool in a tier: shm: (emulated by DRAM), fsdax:, or file: (durable by msync).

@@ -254,9 +254,14 @@ template <class Pool>
 consteval bool check_layout() {
   constexpr std::uint64_t last = Pool::layouts[std::size(Pool::layouts) - 1];
   static_assert(
-      layout_is<layout_hash<Pool>, last>::stated,
-      "the layout of this pool's types is not the last one that the pool states: append the "
-      "first number of layout_is<...> to `layouts`, which raises the version");
+      layout_is<layout_hash<Pool>, last>::stated || last != 0,
+      "the layout of this pool's types is not stated: replace the 0 in `layouts` by the first "
+      "number of layout_is<...>");
+  static_assert(
+      layout_is<layout_hash<Pool>, last>::stated || last == 0,
+      "the layout of this pool's types is not the last one that the pool states: append the first "
+      "number of layout_is<...> to `layouts`, which raises the version, or replace the last one "
+      "if no pool was created with it");
   return true;
 }
 

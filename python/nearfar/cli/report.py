@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from nearfar.records.run import Run
 
-Record = Annotated[
-    Path,
+Records = Annotated[
+    list[Path],
     typer.Argument(
         metavar="RECORD", help="A run directory, such as nearfar-runs/…", show_default=False
     ),
@@ -19,7 +19,7 @@ Record = Annotated[
 
 
 def report(
-    record: Record,
+    records: Records,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,7 +34,7 @@ def report(
         typer.Option(
             "--against",
             metavar="RECORD",
-            help="Earlier run to compare with (default: the previous one).",
+            help="Run to compare with (default: the previous one).",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +42,7 @@ def report(
     """Write the HTML report of a record: one file with pictures that requires no network.
 
     The report compares the record with the previous run of the same verb on the same machine, or
-    with the run that --against names, such as last month's study.
+    with the run that --against names, such as last month's study or a simulation of another memory.
 
     Examples:
 
@@ -54,18 +54,38 @@ def report(
     from nearfar.report.html.page import FILE_NAME, write_page
     from nearfar.store import previous_runs, read_run
 
+    record = _one(records)
     run = read_run(record)
     directory = record if record.is_dir() else record.parent
     machine = run.machine.get("id")
+    page = out or directory / FILE_NAME
     if against is not None:
-        previous = [(against, _earlier(against, run))]
-    else:
-        previous = previous_runs(run.verb, machine, directory.absolute().parent) if machine else []
-    print(write_page(out or directory / FILE_NAME, run, previous))
+        print(write_page(page, run, against=(against, _base(against, run))))
+        return
+    previous = previous_runs(run.verb, machine, directory.absolute().parent) if machine else []
+    print(write_page(page, run, previous))
 
 
-def _earlier(path: Path, run: Run) -> Run:
-    """Return the record to compare with. Raises BadInputError if it cannot be the earlier one."""
+def _one(records: list[Path]) -> Path:
+    """Return the only record. Raises BadInputError for several."""
+    from nearfar.errors import BadInputError
+
+    if len(records) == 2:
+        base, record = records
+        raise BadInputError(
+            f"a report is about one record, and {base} and {record} are two",
+            f"nearfar report {record} --against {base}, or nearfar compare {base} {record}",
+        )
+    if len(records) > 2:
+        raise BadInputError(
+            f"a report is about one record, and {len(records)} were given",
+            "write one report for each; nearfar compare A… B compares several",
+        )
+    return records[0]
+
+
+def _base(path: Path, run: Run) -> Run:
+    """Return the record to compare with. Raises BadInputError if it has another subject."""
     from nearfar.errors import BadInputError
     from nearfar.report.html.page import same_subject
     from nearfar.store import read_run
@@ -77,8 +97,7 @@ def _earlier(path: Path, run: Run) -> Run:
         )
     if not same_subject(before, run):
         raise BadInputError(
-            f"{path} is a record of another program or suite", "name a record of the same one"
+            f"{path} is a record of another program, suite or stream of requests",
+            f"name a record of the same one, or print both: nearfar compare {path} RECORD",
         )
-    if before.started >= run.started:
-        raise BadInputError(f"{path} is not older than the run", "swap the two records")
     return before

@@ -62,9 +62,9 @@ def sweep(
 
     Verbs that measure run one at a time on their machine; verbs that compute run in parallel. Each
     cell is saved when it ends and identified by its flags, files and version, so that an
-    interrupted sweep resumes. All figures are written to results.parquet, one row each. Exits with
-    3 if a cell failed because something is missing, and with 2 if its flags are wrong; the other
-    cells are kept.
+    interrupted sweep resumes. All figures are written to results.csv, one row each, and to
+    results.parquet if polars is installed. Exits with 3 if a cell failed because something is
+    missing, and with 2 if its flags are wrong; the other cells are kept.
 
     Examples:
 
@@ -113,7 +113,7 @@ def _show(done: Swept, output: Output) -> int:
     if done.found_again and not output.quiet:
         note(f"found again: {done.found_again} of {done.result.planned} cells")
     document = done.run.model_dump_json(indent=1, exclude_none=True)
-    show(sweep_tables.sweep(done.result), document, output.json)
+    show(sweep_tables.sweep(done.result), document, output.json, done.csv)
     if not output.quiet:
         note(f"record: {done.folder}")
     code = done.exit_code()

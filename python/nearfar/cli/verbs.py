@@ -11,6 +11,7 @@ from nearfar.cli.flags import CHECK_ALONE
 from nearfar.cli.renamed import RENAMED
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS
+from nearfar.report.console import kept_targets
 from nearfar.sweep.running import TABLE
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Verb:
                 f"nearfar {self.name}", list(arguments), obj=CHECK_ALONE
             )
             if self.name in _CHECKED:
-                with context:
+                with context, kept_targets():
                     self.command.invoke(context)
         except TyperException as error:
             raise BadInputError(

@@ -16,7 +16,7 @@ interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -65,6 +65,14 @@ class Change:
             for side in (self.now, self.before)
         )
 
+    def exact(self) -> bool:
+        """Whether the figure has no interval because it is computed, not sampled: it repeats."""
+        return self.agree() is None and not self.uncertain() and not self.extreme()
+
+    def differs(self) -> bool:
+        """Whether the sides differ by more than chance: intervals apart, or exact figures."""
+        return self.agree() is False or (self.exact() and self.now.value != self.before.value)
+
     def size(self) -> float:
         """Return the size of the change: the absolute logarithm of the ratio.
 
@@ -93,12 +101,26 @@ class Change:
 
 
 @dataclass(frozen=True)
+class SettingChange:
+    """A setting in words that differs between the sides, such as the device of far memory."""
+
+    path: str
+    key: str
+    now: str
+    before: str
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """All figures of two sides: the matched ones, and those that only one side has."""
+    """All figures of two sides: the matched ones, and those that only one side has.
+
+    ``settings``: what differs in the settings of answers, whose figures match in spite of it.
+    """
 
     changes: list[Change]
     only_before: list[Quantity]
     only_now: list[Quantity]
+    settings: list[SettingChange] = field(default_factory=list)
 
     @cached_property
     def chances(self) -> dict[int, float]:

@@ -2,8 +2,9 @@
 
 Figures of runs match if key, path, origin and conditions are equal. Several base runs are merged: a
 figure is the median of theirs, and its interval spans all of their intervals. Figures of profiles
-match if key and coordinates are equal. Figures of answers (``nearfar sim --json``) match if key,
-path and distinguishing conditions are equal, so that answers for two memories can be compared.
+match if key and coordinates are equal. Figures of answers (``nearfar sim``, as JSON or as a record)
+match if key, path and distinguishing conditions are equal, so that answers for two memories can be
+compared; settings that differ are listed.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from pydantic import BaseModel
 
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import is_compared
+from nearfar.comparison.settings import changed_settings
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
-from nearfar.records.shape import Provenance
-from nearfar.records.walk import Conditions, Quantity, numbers, numbers_of
+from nearfar.records.shape import Answer, Provenance
+from nearfar.records.walk import Conditions, Quantity, Setting, numbers, numbers_of
 
 #: Conditions that may differ between two runs of the same measurement.
 _FREE = frozenset(
@@ -52,7 +54,8 @@ def compare_runs(now: Run, before: Run | Sequence[Run]) -> Comparison:
         for quantity in _of_run(run):
             past.setdefault(_identity_in_run(quantity), []).append(quantity)
     together = [_merged(quantities) for quantities in past.values()]
-    return _match(_of_run(now), together, _identity_in_run)
+    found = _match(_of_run(now), together, _identity_in_run)
+    return replace(found, settings=changed_settings(_answers_of(now), _answers_of(runs[-1])))
 
 
 def _merged(quantities: Sequence[Quantity]) -> Quantity:
@@ -74,9 +77,10 @@ def compare_sheets(now: Datasheet, before: Datasheet) -> Comparison:
 
 def compare_answers(now: BaseModel, before: BaseModel) -> Comparison:
     """Match the figures that two answers have in common."""
-    return _match(
+    found = _match(
         figures_of_answer(now), figures_of_answer(before), lambda q: (q.path, q.key, q.conditions)
     )
+    return replace(found, settings=changed_settings(numbers_of(now, ""), numbers_of(before, "")))
 
 
 def _match(
@@ -94,17 +98,26 @@ def _match(
 def _of_run(run: Run) -> Iterator[Quantity]:
     """Yield the compared figures of a run.
 
-    Figures of a sweep's cells have their flags and their distinguishing conditions.
+    Figures of answers and of a sweep's cells have only conditions that distinguish them; those of
+    cells have their flags, too.
     """
-    of_cells = []
+    computed = []
     for number in numbers(run.sections):
         if not isinstance(number, Quantity) or not is_compared(number.key):
             continue
-        if number.path.startswith("sweep/"):
-            of_cells.append(number)
+        if number.path.startswith("sweep/") or _is_of_answer(run, number):
+            computed.append(number)
         else:
             yield number
-    yield from _distinct(of_cells)
+    yield from _distinct(computed)
+
+
+def _is_of_answer(run: Run, number: Quantity | Setting) -> bool:
+    return isinstance(getattr(run.sections, number.path.split("/")[0], None), Answer)
+
+
+def _answers_of(run: Run) -> Iterator[Quantity | Setting]:
+    return (number for number in numbers(run.sections) if _is_of_answer(run, number))
 
 
 def figures_of_answer(answer: BaseModel) -> Iterator[Quantity]:

@@ -2,7 +2,8 @@
 
 A single figure may differ by chance. On the other hand, a section may get worse although each of
 its figures stays within its interval. Each section therefore has a cost: the geometric mean of the
-factors by which its figures got worse, with a bootstrap interval (BCa) over the figures. All
+factors by which its figures got worse, with a bootstrap interval (BCa) over the figures. Computed
+figures are not part of it: each of them repeats exactly, and needs no interval over others. All
 figures of a section had the same disturbances. The interval therefore holds for these runs only; it
 does not predict other runs.
 """
@@ -90,7 +91,7 @@ def _section(change: Change) -> str:
 def _cost(change: Change) -> float | None:
     """Return the logarithm of the factor by which a figure got worse; None for one not judged."""
     direction, ratio = better(change.now.key), change.ratio()
-    if direction is None or change.extreme() or not 0 < ratio < math.inf:
+    if direction is None or change.extreme() or change.exact() or not 0 < ratio < math.inf:
         return None
     return math.log(ratio) if direction == "lower" else -math.log(ratio)
 

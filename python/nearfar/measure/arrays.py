@@ -13,7 +13,7 @@ from nearfar.measure.ceiling import check_rate
 from nearfar.measure.pool_tiers import place
 from nearfar.measure.session import Samples
 from nearfar.records.choices import Accessor
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.units import MIB, format_size
 
 #: STREAM's rule for the array size, applied to the measured last cache.
@@ -58,7 +58,7 @@ def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Ski
     """Points that a plan dropped for lack of time, as text."""
     threads = sorted({threads for _, threads in points})
     what = f"{', '.join(map(str, threads))} threads on {tier}"
-    return [Skipped(section=section, what=what, why="no time")] if points else []
+    return [Skipped(section=section, what=what, why=NO_TIME)] if points else []
 
 
 def check_size(array_bytes: int) -> None:

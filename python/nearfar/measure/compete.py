@@ -19,7 +19,7 @@ from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.choices import CompeteMode, Side
 from nearfar.records.forecasts import CompeteForecast, CompeteForecasts
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.records.together import CompeteDrop, CompeteResult, CompeteRow, CompeteThread
 from nearfar.stats import Estimate, median
 
@@ -214,7 +214,7 @@ def measure(
     ]
     given_up = sorted({(near, far) for near, far, _ in dropped})
     skipped = [
-        Skipped(section="compete", what=f"{near} near and {far} far threads", why="no time")
+        Skipped(section="compete", what=f"{near} near and {far} far threads", why=NO_TIME)
         for near, far in given_up
     ]
     return CompeteResult(**dict(rows[-1]), rows=rows, forecast=forecast), skipped

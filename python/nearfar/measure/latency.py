@@ -14,7 +14,7 @@ from nearfar.measure.knees import FoundKnee
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.records.results import Knee, LatencyCurve, LatencyPoint, LatencyResult
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.records.shape import Provenance, claimed
 from nearfar.stats import median
 from nearfar.units import MIB, format_size
@@ -213,7 +213,7 @@ def measure_tiers(
         curves.append(curve)
         if dropped:
             what = f"{len(dropped)} region sizes on {tier}"
-            skipped.append(Skipped(section="latency", what=what, why="no time"))
+            skipped.append(Skipped(section="latency", what=what, why=NO_TIME))
     if not curves and failure:
         raise failure
     return _with_last_cache(session, curves, reported_bytes), skipped

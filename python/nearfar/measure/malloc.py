@@ -14,7 +14,7 @@ from nearfar.measure.session import Effort, Samples, Session
 from nearfar.process.helpers import usage_of
 from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow
 from nearfar.records.choices import MallocTest
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import format_size
 
@@ -153,7 +153,7 @@ def measure(
     facts = [AllocatorFacts(allocator=a.name, library=libraries[a.name]) for a in plan.allocators]
     first = next((row for row in rows if row.allocator != GLIBC), rows[0])
     skipped = [
-        Skipped(section="malloc", what=f"test {test} on {threads} threads", why="no time")
+        Skipped(section="malloc", what=f"test {test} on {threads} threads", why=NO_TIME)
         for test, threads in dict.fromkeys(point[:2] for point in dropped)
     ]
     return MallocResult(**dict(first), rows=rows, allocators=facts), skipped

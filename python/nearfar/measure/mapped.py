@@ -13,7 +13,7 @@ from nearfar.errors import BadInputError, from_native
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.choices import TransferDirection, TransferMethod, TransferPattern, Warmth
 from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.records.shape import Origin, quantities
 from nearfar.stats import median, ratio_of_pairs
 from nearfar.units import GIB, KIB
@@ -169,7 +169,7 @@ def measure(
 
 
 def _no_time(accesses: Sequence[Access]) -> list[Skipped]:
-    return [Skipped(section="mapped", what=str(access), why="no time") for access in accesses]
+    return [Skipped(section="mapped", what=str(access), why=NO_TIME) for access in accesses]
 
 
 @dataclass(frozen=True)

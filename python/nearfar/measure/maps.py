@@ -19,7 +19,7 @@ from nearfar.measure.counters import Events
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.counters import RegionCounters
 from nearfar.records.persistent_structures import MapPoint, MapResult, PmdkCost
-from nearfar.records.run import Skipped
+from nearfar.records.run import NO_TIME, Skipped
 from nearfar.records.shape import Origin, quantities
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import MIB
@@ -281,7 +281,7 @@ def measure(session: Session, plan: MapPlan, effort: Effort) -> tuple[MapResult,
         pmdk=figures.costs(done[-1]) if plan.compare else [],
     )
     dropped = [str(p) for p in plan.points if p not in done]
-    return result, [Skipped(section="map", what=what, why="no time") for what in dropped]
+    return result, [Skipped(section="map", what=what, why=NO_TIME) for what in dropped]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.persistent_structures import IntsetStructure
-from nearfar.records.run import Sections, Skipped
+from nearfar.records.run import NO_TIME, Sections, Skipped
 from nearfar.records.structures import StructuresResult
 from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
@@ -214,7 +214,7 @@ class Study:
             self.plan = whole.within(left_s, sum(whole.shares.values()) - base)
             base += share
             if left_s < (1 - LATEST_START) * whole.time_s:
-                self._skip(name, "the whole section", "no time")
+                self._skip(name, "the whole section", NO_TIME)
                 continue
             try:
                 getattr(self, f"_{name}")()

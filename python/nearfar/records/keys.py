@@ -84,7 +84,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         refresh_energy_J activate_J array_write_J read_J write_J refresh_J background_J""",
     ),
     ("B/s", None, "traffic_bytes_per_s"),
-    ("s", None, "traffic_interval_s active_power_down_s power_down_s self_refresh_s"),
+    ("s", None, "active_power_down_s power_down_s self_refresh_s"),
     ("ns", None, "timeout_ns power_down_after_ns self_refresh_after_ns"),
     ("price", "lower", "price price_plan price_all_near price_all_far"),
     ("1/GiB", "lower", "faults_per_gib"),
@@ -142,7 +142,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
 #: Figures about nearfar itself, result checks or timing parameters: not compared.
 _NOT_COMPARED: tuple[tuple[str, str], ...] = (
     ("1/s", "requests_per_s exact_requests_per_s"),
-    ("s", "traced_time_s took_s sampling_period_s"),
+    ("s", "traced_time_s took_s sampling_period_s traffic_interval_s"),
     ("ns", "timer_ns"),
     ("ratio", "worst_error mean_error leave_one_out_error"),
 )

@@ -54,6 +54,10 @@ class Finding(BaseModel):
     )
 
 
+#: Why a planned measurement was skipped: the time of the run was used up before it.
+NO_TIME = "no time: a larger --time has it"
+
+
 class Skipped(BaseModel):
     """A measurement that a section did not make, and the reason."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -132,6 +132,17 @@ class Shaped(BaseModel):
         value = float(getattr(self, key))
         low, high = self.interval(key) or (value, value)
         return value, low, high
+
+
+Result = TypeVar("Result", bound=Shaped)
+
+
+def with_origin(model: Result, provenance: Provenance) -> Result:
+    """Return the model, with this provenance for each of its figures that has none."""
+    for key in type(model).model_fields:
+        if isinstance(getattr(model, key), float):
+            model.provenance.setdefault(key, provenance)
+    return model
 
 
 class Answer(Shaped):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -178,7 +178,10 @@ class Simulation(Answer):
     cpu_time_s: Amount = Field(description="part of time_s between requests")
     stall_s: Amount = Field(description="part of time_s in the kernel, for page migrations")
     moved_pages: Count
-    energy_J: Amount | None = Field(None, description="of both memories")  # noqa: N815
+    energy_J: Amount | None = Field(None, description="of the memories in energy_of")  # noqa: N815
+    energy_of: Literal["both", "near", "far"] = Field(
+        "both", description="a default memory without accesses is left out"
+    )
     bandwidth_bytes_per_s: Amount
     requests_per_s: Amount = Field(description="speed of the simulator on this machine")
     tiers: SimulatedTiers
@@ -195,6 +198,8 @@ class CurvePoint(Shaped):
 
 class LoadCurve(Answer):
     """Latency of a device by bandwidth."""
+
+    asked: ClassVar[frozenset[str]] = frozenset({"read_share"})
 
     device: str
     engine: EngineName

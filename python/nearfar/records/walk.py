@@ -4,14 +4,15 @@ A number is a *quantity* if it has an interval or a provenance. A floating-point
 requested (``Shaped.asked``) is a quantity, too; without a provenance, its origin is shown as
 missing. Any other number is a *setting*. The conditions of a quantity are the settings in the same
 object and in the objects around it. Of a list of single observations (drops, series of threads),
-only the length is a setting. Figures of a sweep's cells also have the flags of their cell as
-conditions.
+only the length is a setting; a series of values over time is neither. Figures of a sweep's cells
+also have the flags of their cell as conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from pydantic import BaseModel
 
@@ -93,7 +94,8 @@ def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
     """Return the keys of a model's quantities, and its other scalars with their keys.
 
-    A list of scalars is returned as one scalar: its text.
+    A list of scalars is returned as one scalar: its text. A list of fractions is a series over
+    time, which is a result, not a condition.
     """
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
@@ -106,9 +108,17 @@ def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
             quantities.append(key)
         elif isinstance(value, Scalar):
             others.append((key, value))
-        elif isinstance(value, list) and value and all(isinstance(v, Scalar) for v in value):
+        elif _is_list_of_conditions(value):
             others.append((key, ", ".join(map(str, value))))
     return quantities, others
+
+
+def _is_list_of_conditions(value: object) -> TypeGuard[list[Scalar]]:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(v, Scalar) and not isinstance(v, float) for v in value)
+    )
 
 
 def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:

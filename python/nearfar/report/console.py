@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +37,17 @@ def _print(text: RenderableType, *, aside: bool) -> None:
     console.print(text, soft_wrap=isinstance(text, Text) and bool(text.no_wrap))
 
 
-def show(text: RenderableType, document: str, json_target: str | None) -> None:
-    """Write the documents that --json and --csv request; print text if none goes to stdout."""
-    if write_documents(document, json_target):
+def show(
+    text: RenderableType,
+    document: str,
+    json_target: str | None,
+    rows: Callable[[], str] | None = None,
+) -> None:
+    """Write the documents that --json and --csv request; print text if none goes to stdout.
+
+    ``rows`` returns the CSV of a result that has a table of its own.
+    """
+    if write_documents(document, json_target, rows):
         print_result(text)
 
 
@@ -65,21 +73,37 @@ def request_csv(target: str) -> None:
     _Output.csv_target = target
 
 
-def write_documents(document: str, json_target: str | None) -> bool:
+@contextmanager
+def kept_targets() -> Iterator[None]:
+    """Keep the target of ``--csv`` of the running verb while flags of other verbs are checked."""
+    target = _Output.csv_target
+    try:
+        yield
+    finally:
+        _Output.csv_target = target
+
+
+def write_documents(
+    document: str, json_target: str | None, rows: Callable[[], str] | None = None
+) -> bool:
     """Write the JSON document of a result to the targets of ``--json`` and ``--csv``.
 
-    Returns whether stdout is free for text.
+    ``rows``: as in ``show``. Returns whether stdout is free for text.
     """
     csv_target = _Output.csv_target
     if json_target is not None:
         write_json(json_target, document)
     if csv_target is not None:
-        from json import loads
-
-        from nearfar.report.csv_tables import csv_of
-
-        _write(csv_target, csv_of(loads(document)))
+        _write(csv_target, rows() if rows else _csv_of(document))
     return "-" not in (json_target, csv_target)
+
+
+def _csv_of(document: str) -> str:
+    from json import loads
+
+    from nearfar.report.csv_tables import csv_of
+
+    return csv_of(loads(document))
 
 
 def write_refusal(what: str, next_step: str, exit_code: int) -> None:

@@ -31,3 +31,28 @@ def controller_words(result: Simulation) -> str:
     if settings.address_mapping != _DEFAULTS.address_mapping:
         words.append(f"addresses {settings.address_mapping}")
     return ", ".join(words)
+
+
+#: Fraction of CPU time from which a program is called compute-bound.
+_COMPUTE_BOUND = 0.9
+
+
+def energy_words(result: Simulation) -> str:
+    """Return of which memories the total energy is."""
+    return "both memories" if result.energy_of == "both" else f"{result.energy_of} memory"
+
+
+def memory_wait_s(result: Simulation) -> float:
+    """Return the part of the run time in which the program waits for memory."""
+    return max(result.time_s - result.cpu_time_s - result.stall_s, 0.0)
+
+
+def bound_words(result: Simulation) -> str:
+    """Return that another memory changes little, where the run time is CPU time; or nothing."""
+    if not result.time_s or result.cpu_time_s < _COMPUTE_BOUND * result.time_s:
+        return ""
+    waits = memory_wait_s(result) / result.time_s
+    return (
+        f"Compute-bound: {result.cpu_time_s / result.time_s:.1%} of the time is CPU time between "
+        f"requests; a faster memory can save at most {waits:.1%}."
+    )

@@ -31,7 +31,7 @@ from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.records.choices import WritePolicy
 from nearfar.records.profile import Profile
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.shape import Origin, Provenance, with_origin
 from nearfar.records.simulation import CountsSimulation, Tiers, TierWork
 from nearfar.simulation.figures import refuse_unknown
 
@@ -206,7 +206,7 @@ def _tier_work(
     count: TierCounts, device: Device, write_policy: WritePolicy, total_s: float
 ) -> TierWork:
     reads_s, writes_s = _stalls(count, device, write_policy)
-    return TierWork(
+    work = TierWork(
         device=device.name,
         reads=count.reads,
         writes=count.writes,
@@ -216,4 +216,9 @@ def _tier_work(
         write_energy_J=count.writes * device.write_joules(),
         standby_energy_J=device.joules_over(device.standby, total_s),
         refresh_energy_J=device.joules_over(device.refresh, total_s),
+    )
+    note = _LIMITS[write_policy]
+    return with_origin(
+        work,
+        Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, note=note),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.shape import Origin, Provenance, with_origin
 from nearfar.records.simulation import CurvePoint, LoadCurve
 from nearfar.simulation.placements import Placement
 from nearfar.simulation.run import Options, run, settings
@@ -37,19 +37,20 @@ def load_curve(
 
     options = Options(controller=controller, core="window", window=64)
     place = Placement("all-far")
+    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
 
     def point(gap_ns: float) -> CurvePoint:
         source = _native.SyntheticSource(_PATTERN, requests, _REGION, write_share, gap_ns, seed)
         outcome, _ = run(source, device, device, place, options, engine, accept_inexact=True)
         tier = outcome["far"]
-        return CurvePoint(
+        found = CurvePoint(
             bandwidth_bytes_per_s=requests * _LINE / (outcome["end_ps"] * _PS),
             latency_ns=tier["read_time_ps"] / max(tier["reads"], 1) / 1000,
             p99_latency_ns=tier["read_percentiles_ns"][2],
         )
+        return with_origin(found, simulated)
 
     points = _by_load(point)
-    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
     return LoadCurve(
         device=device.name,
         engine=engine,

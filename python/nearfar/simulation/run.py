@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.shape import Origin, Provenance, with_origin
 from nearfar.records.simulation import (
     BankWork,
     ControllerSettings,
@@ -32,13 +32,21 @@ SAMPLE = 2_000_000
 WINDOW = 10
 _PS = 1e-12
 _LINE = 64
-_SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
+_FIGURES = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
+#: Origin of what an engine computed.
+SIMULATED = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
 #: Fraction of writes above which _MANY is reported.
 _MANY_WRITES = 0.3
 _MANY = (
     "many writes: the fast engine differs by up to 27% in the energy of PCM; --engine both shows "
     "by how much"
 )
+#: One of the two memories.
+TierName = Literal["near", "far"]
+#: The memories that the user chose.
+Named = frozenset[TierName]
+TIERS: tuple[TierName, ...] = ("near", "far")
+_BOTH: Named = frozenset(TIERS)
 _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no effect"
 
 
@@ -102,17 +110,22 @@ def simulate(
     placement: Placement,
     options: Options,
     engine: EngineName,
+    named: Named = _BOTH,
     *,
     accept_inexact: bool = False,
 ) -> Simulation:
-    """Simulate all of a stream with one engine. Raises NativeError as ``run`` does."""
+    """Simulate all of a stream with one engine. Raises NativeError as ``run`` does.
+
+    The energy of a memory that is not ``named`` and has no accesses is not in the total.
+    """
     outcome, rate = run(
         make_source(), near, far, placement, options, engine, accept_inexact=accept_inexact
     )
     tiers = SimulatedTiers(
         near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
     )
-    energy = _sum(tiers.near.energy_J, tiers.far.energy_J, tiers)
+    counted = _counted(tiers, named)
+    energy = _sum([getattr(tiers, tier) for tier in counted])
     seconds = outcome["end_ps"] * _PS
     moved_bytes = outcome["requests"] * _LINE
     return Simulation(
@@ -130,6 +143,7 @@ def simulate(
         stall_s=outcome["stall_ps"] * _PS,
         moved_pages=outcome["moved_pages"],
         energy_J=energy,
+        energy_of=counted[0] if len(counted) == 1 else "both",
         bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0,
         requests_per_s=rate,
         tiers=tiers,
@@ -153,7 +167,6 @@ def settings(controller: Controller) -> ControllerSettings:
 
 
 def _provenance(*, has_energy: bool) -> dict[str, Provenance]:
-    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
     rate = Provenance(
         origin=Origin.MEASURED,
         statistic="claim",
@@ -162,8 +175,8 @@ def _provenance(*, has_energy: bool) -> dict[str, Provenance]:
     )
     return {
         "requests_per_s": rate,
-        **dict.fromkeys(_SIMULATED, simulated),
-        **({"energy_J": simulated} if has_energy else {}),
+        **dict.fromkeys(_FIGURES, SIMULATED),
+        **({"energy_J": SIMULATED} if has_energy else {}),
     }
 
 
@@ -174,15 +187,18 @@ def simulate_both(
     far: Device,
     placement: Placement,
     options: Options,
+    named: Named = _BOTH,
 ) -> Simulation:
     """Simulate a stream with the fast engine, and its first ``SAMPLE`` requests with both."""
-    result = simulate(name, make_source, near, far, placement, options, "fast", accept_inexact=True)
+
+    def of(options: Options, engine: EngineName) -> Simulation:
+        return simulate(
+            name, make_source, near, far, placement, options, engine, named, accept_inexact=True
+        )
+
+    result = of(options, "fast")
     sample = replace(options, max_requests=min(options.max_requests, SAMPLE))
-    pair = [
-        simulate(name, make_source, near, far, placement, sample, engine, accept_inexact=True)
-        for engine in ("fast", "exact")
-    ]
-    fast, exact = pair
+    fast, exact = of(sample, "fast"), of(sample, "exact")
     energies = None
     if fast.energy_J is not None and exact.energy_J:
         energies = fast.energy_J / exact.energy_J - 1
@@ -197,11 +213,19 @@ def simulate_both(
     return result
 
 
-def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float | None:
-    """Sum of both tiers. None if a used memory has no figures; an unused one is ignored."""
-    used = [(near, tiers.near), (far, tiers.far)]
-    known = [energy for energy, _ in used if energy is not None]
-    lacking = any(energy is None and t.device_reads + t.device_writes for energy, t in used)
+def _counted(tiers: SimulatedTiers, named: Named) -> list[TierName]:
+    """Return the tiers in the total energy: the named ones, and those with accesses."""
+    return [t for t in TIERS if t in named or _is_used(getattr(tiers, t))] or [*TIERS]
+
+
+def _is_used(tier: SimulatedTier) -> bool:
+    return bool(tier.device_reads + tier.device_writes)
+
+
+def _sum(tiers: list[SimulatedTier]) -> float | None:
+    """Sum of the energies. None if a used memory has no figures; an unused one is ignored."""
+    known = [tier.energy_J for tier in tiers if tier.energy_J is not None]
+    lacking = any(tier.energy_J is None and _is_used(tier) for tier in tiers)
     return None if lacking or not known else sum(known)
 
 
@@ -248,7 +272,7 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     if device.has_energy:
         fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
-        fields["energy_parts"] = EnergyParts(**parts)
+        fields["energy_parts"] = with_origin(EnergyParts(**parts), SIMULATED)
     keys = (
         "reads",
         "writes",
@@ -262,9 +286,8 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     )
     fields |= {key: value for key, value in tier.items() if key in keys}
     fields |= _lifetimes(device, tier, outcome["end_ps"] * _PS)
-    return SimulatedTier(
-        device=device.name, row_hit_share=hits / accesses if accesses else None, **fields
-    )
+    share = hits / accesses if accesses else None
+    return with_origin(SimulatedTier(device=device.name, row_hit_share=share, **fields), SIMULATED)
 
 
 def _traffic(tier: SimTier, end_ps: int) -> dict[str, Any]:

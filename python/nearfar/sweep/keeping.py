@@ -1,7 +1,7 @@
 """The folder of a sweep: one folder for each cell, complete or absent, found by its id.
 
 DIR/run.json            the record of the sweep: all cells and their figures
-DIR/results.parquet     the same as one table, a row a figure
+DIR/results.csv         the same as one table, a row a figure; also as .parquet with polars
 DIR/report.html
 DIR/cells/ID/           every file that the verb wrote (run.json, samples.jsonl, plans, profiles, or
                         answer.json; table.csv where csv was asked for)

@@ -1,20 +1,43 @@
-"""One Parquet file of all figures: a row for each, with a column for each varied key."""
+"""All figures of a sweep in one table: a row for each, with a column for each varied key.
+
+The table is written as CSV, and also as Parquet if polars is installed.
+"""
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from nearfar.extras import missing
 from nearfar.files import write_whole
 from nearfar.records.frame import COLUMNS, row_of
 from nearfar.records.sweep import SweepCell, varied_keys
 
-FILE_NAME = "results.parquet"
+CSV_NAME, PARQUET_NAME = "results.csv", "results.parquet"
+_NEXT = "free some space, and sweep again"
 
 
-def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
-    """Replace the table atomically. Raises MachineError if it cannot be written."""
+def write_tables(folder: Path, cells: Sequence[SweepCell]) -> None:
+    """Replace the tables atomically. Raises MachineError if one cannot be written."""
+    write_whole(folder / CSV_NAME, csv_of(cells), _NEXT)
+    if not missing("parquet"):
+        write_whole(folder / PARQUET_NAME, _parquet(cells), _NEXT)
+
+
+def csv_of(cells: Sequence[SweepCell]) -> str:
+    """Return the table as CSV; an absent value is an empty field."""
+    varied = varied_keys(cells)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, _columns(varied), lineterminator="\n")
+    writer.writeheader()
+    for cell in cells:
+        writer.writerows(_rows(cell, varied))
+    return out.getvalue()
+
+
+def _parquet(cells: Sequence[SweepCell]) -> bytes:
     import polars
 
     varied = varied_keys(cells)
@@ -28,7 +51,7 @@ def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
     )
     content = io.BytesIO()
     frame.write_parquet(content)
-    write_whole(path, content.getvalue(), "free some space, and sweep again")
+    return content.getvalue()
 
 
 _CELL_COLUMNS = ("cell", "verb", "command")

@@ -115,6 +115,10 @@ class Verdict:
             "too_noisy": self.noisy,
             "worse": len(worse),
             "improved": len(improved),
+            "settings": [
+                {"path": each.path, "key": each.key, "a": each.before, "b": each.now}
+                for each in self.found.settings
+            ],
             "sections": [_shift(shift, self.limit) for shift in self.moved],
             "figures": figures,
             "only_a": [_named(quantity) for quantity in self.found.only_before],

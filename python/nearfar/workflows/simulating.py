@@ -130,7 +130,9 @@ def simulate(
     check(request, given)
     if request.counts:
         return _counts(request, request.counts, progress)
-    return _curve(request, progress) if request.curve else _stream(request, progress)
+    if request.curve:
+        return _curve(request, progress)
+    return _stream(request, request.given() if given is None else given, progress)
 
 
 def simulate_recorded(
@@ -241,7 +243,7 @@ def _share(share: float) -> float:
     return share
 
 
-def _stream(request: SimRequest, progress: ProgressSource) -> Simulation:
+def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSource) -> Simulation:
     from nearfar.simulation import run as running
 
     place = _placement(request)
@@ -266,10 +268,12 @@ def _stream(request: SimRequest, progress: ProgressSource) -> Simulation:
         return made[-1]
 
     name = str(request.trace or f"{request.pattern} stream")
+    named: running.Named = frozenset(tier for tier in running.TIERS if tier in given)
     if request.engine == "both":
-        result = running.simulate_both(name, make, near, far, place, options)
+        result = running.simulate_both(name, make, near, far, place, options, named)
     else:
-        result = running.simulate(name, make, near, far, place, options, _engine(request.engine))
+        engine = _engine(request.engine)
+        result = running.simulate(name, make, near, far, place, options, engine, named)
     _check_requests(name, result, made[0])
     _warn(result, made[0], place)
     return result

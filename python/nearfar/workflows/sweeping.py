@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from nearfar import store
 from nearfar.errors import BadInputError, ExitCode
-from nearfar.extras import require
 from nearfar.measure.progress import ProgressSource, silent
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.run import Run
@@ -116,6 +115,10 @@ class Swept:
             return ExitCode.BAD_INPUT if wrong else ExitCode.MACHINE
         return max((cell.exit_code for cell in cells), default=ExitCode.OK)
 
+    def csv(self) -> str:
+        """The figures of all cells as CSV, one row each, as in results.csv."""
+        return table.csv_of(self.result.cells)
+
     def to_polars(self) -> DataFrame:
         """The figures of all cells as a polars table, one row each."""
         return self.run.to_polars()
@@ -123,7 +126,6 @@ class Swept:
 
 def sweep(wanted: SweepRequest) -> Swept:
     """Run the cells that are not kept yet. Raises errors of a cluster."""
-    require("parquet", "the table of a sweep")
     wished = orders(wanted)
     with opened(wanted.folder) as kept:
         record = _open_record(wanted, len(wished))
@@ -211,7 +213,7 @@ def _close_record(
     run.ended = store.now()
     run.noise = _noise(cells, timed=timed)
     record.save()
-    table.write_table(wanted.folder / table.FILE_NAME, cells)
+    table.write_tables(wanted.folder, cells)
     page.write_report(wanted.folder, run)
 
 

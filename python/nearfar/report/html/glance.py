@@ -19,6 +19,9 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
+#: End of the interval's text of a figure with too few repeats.
+TOO_FEW = "too few for an interval"
+
 
 @dataclass(frozen=True)
 class Card:
@@ -44,7 +47,7 @@ def _interval(shaped: Shaped, key: str) -> str:
     found = interval_of(shaped, key)
     if shaped.interval(key):
         return f"95 %: {found}" if found else ""
-    return f"{found}, too few for an interval" if found else "no interval"
+    return f"{found}, {TOO_FEW}" if found else "no interval"
 
 
 def cards(run: Run) -> list[Card]:

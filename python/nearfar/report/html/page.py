@@ -46,17 +46,29 @@ def write_report(directory: Path, run: Run, previous: Sequence[tuple[Path, Run]]
     return write_page(directory / FILE_NAME, run, previous)
 
 
-def write_page(file: Path, run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> Path:
-    """As write_report, to any file; an existing file is replaced atomically."""
+def write_page(
+    file: Path,
+    run: Run,
+    previous: Sequence[tuple[Path, Run]] = (),
+    against: tuple[Path, Run] | None = None,
+) -> Path:
+    """As write_report, to any file; an existing file is replaced atomically.
+
+    ``against``: the run to compare with, instead of the latest of the earlier ones.
+    """
     write_whole(
         file,
-        render(run, previous),
+        render(run, previous, against),
         "name a writable file: nearfar report RECORD --out FILE",
     )
     return file
 
 
-def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
+def render(
+    run: Run,
+    previous: Sequence[tuple[Path, Run]] = (),
+    against: tuple[Path, Run] | None = None,
+) -> str:
     """Return the page. All text of the record is escaped, here or by vl-convert."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -67,10 +79,7 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    earlier = [
-        pair for pair in previous if pair[1].started < run.started and same_subject(pair[1], run)
-    ]
-    context = Context(run, earlier)
+    context = Context(run, [against] if against else _earlier(run, previous))
     sections = [section for make in in_page_order() if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
         run=run,
@@ -88,6 +97,13 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
     )
 
 
+def _earlier(run: Run, previous: Sequence[tuple[Path, Run]]) -> list[tuple[Path, Run]]:
+    """Return the runs that started before ``run`` and have the same subject."""
+    return [
+        pair for pair in previous if pair[1].started < run.started and same_subject(pair[1], run)
+    ]
+
+
 def _without_charts(sections: Sequence[Section]) -> str:
     """Return how to install the charts if any is missing; otherwise an empty text."""
     if all(figure.wide for section in sections for figure in section.figures):
@@ -96,11 +112,11 @@ def _without_charts(sections: Sequence[Section]) -> str:
 
 
 #: The arguments that name the subject of a run, if its subject is not the machine.
-_SUBJECTS = ("program", "suite")
+_SUBJECTS = ("program", "suite", "trace", "pattern", "counts")
 
 
 def same_subject(one: Run, other: Run) -> bool:
-    """Whether two runs of a verb are about the same program or suite."""
+    """Whether two runs of a verb are about the same program, suite or stream of requests."""
     return all(one.arguments.get(key) == other.arguments.get(key) for key in _SUBJECTS)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearfar.records.noise import NoiseRecord, Reliability
+from nearfar.report.wording import count
 
 _UNFINISHED = {
     "interrupted": "Interrupted: what was finished before is shown, the rest is missing.",
@@ -65,7 +66,8 @@ def reliance(noise: NoiseRecord) -> Iterator[Reliance]:
 
 def _reason(section: str, reasons: list[str]) -> str:
     different = list(dict.fromkeys(reasons))
-    more = f", and {len(different) - 1} more" if len(different) > 1 else ""
+    others = len(different) - 1
+    more = f", and {count(others, 'more reason')}" if others else ""
     return f"{section}: {different[0]}{more}"
 
 

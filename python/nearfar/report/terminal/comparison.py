@@ -12,7 +12,7 @@ from rich.text import Text
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.shifts import Shift
 from nearfar.records.walk import Quantity
-from nearfar.report.html.sections.changes import name
+from nearfar.report.html.sections.changes import name, setting_lines
 from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.sheet import amount, coordinate
 from nearfar.report.wording import count
@@ -41,20 +41,28 @@ def comparison(
     worse, improved = found.worse(threshold), found.better(threshold)
     changes = sorted(found.changes, key=lambda change: -change.size())
     verdicts = {id(c): "better" for c in improved} | {id(c): "worse" for c in worse}
-    rest = (change for change in changes if id(change) not in verdicts)
-    rows = [*worse, *improved, *rest][:_SHOWN]
+    rest = [change for change in changes if id(change) not in verdicts]
+    rows = [*worse, *improved, *(change for change in rest if not _is_zero(change))]
+    zeros = len(changes) - len(rows)
     parts: list[RenderableType] = [
         _verdict(_Numbers(len(changes), len(worse), len(improved)), moved, threshold, noisy),
         *_undecided(found.uncertain()),
+        *(Text(line) for line in setting_lines(found.settings)),
         Text(""),
         *_sections(moved, threshold),
-        _table(rows, verdicts, sides),
+        _table(rows[:_SHOWN], verdicts, sides),
     ]
-    if len(changes) > _SHOWN:
-        parts.append(Text(f"· {len(changes) - _SHOWN} more, changed less: --json - has all"))
+    if len(rows) > _SHOWN:
+        parts.append(Text(f"· {len(rows) - _SHOWN} more, changed less: --json - has all"))
+    if zeros:
+        parts.append(Text(f"· {count(zeros, 'figure')} of 0 on both sides: not shown"))
     for alone, side in ((found.only_before, sides[0]), (found.only_now, sides[1])):
         parts += _alone(alone, side)
     return Group(*parts)
+
+
+def _is_zero(change: Change) -> bool:
+    return change.now.value == change.before.value == 0
 
 
 def figure_name(quantity: Quantity) -> str:

@@ -42,7 +42,10 @@ def _verdict(result: Exploration) -> str:
     )
     if result.violations:
         ended = (
-            "; the exploration ended at this number, and more may follow" if result.cut_off else ""
+            "; the exploration ended at this number, so that other stores can be wrong, too: "
+            "`nearfar crash lint` lists all that are never flushed"
+            if result.cut_off
+            else ""
         )
         return f"{result.violations:,} violations{ended}"
     if result.verdict == "clean":

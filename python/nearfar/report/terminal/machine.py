@@ -255,13 +255,15 @@ def _regions(machine: Machine) -> Table:
 
 
 def _dax(machine: Machine) -> Table:
-    table = _table("DAX devices", "device", ">size", ">node", "state", "backed by")
+    heads = ("device", ">size", ">CPU node", ">memory node", "state", "backed by")
+    table = _table("DAX devices", *heads)
     for device in machine.dax_devices:
         _add(
             table,
             device.path,
             _size(device.size_bytes),
             _text(device.node),
+            _text(device.target_node),
             device.state,
             device.region or device.backing,
         )

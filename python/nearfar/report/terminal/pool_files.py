@@ -37,8 +37,15 @@ def check(facts: PoolExamination, file: Path) -> Text:
     if missing:
         lines.append(f"and {missing} more")
     end = "damaged: do not open it" if facts["damage"] else "consistent"
-    objects = facts["all_objects"]["objects"]
-    return _plain([*lines, f"{file}: {end} ({objects} objects looked at)"])
+    return _plain([*lines, f"{file}: {end} ({_examined(facts)} looked at)"])
+
+
+def _examined(facts: PoolExamination) -> str:
+    """Return the number of objects; those of the typed layer are within libpmemobj's."""
+    objects, typed = facts["all_objects"]["objects"], facts["typed"]
+    if not typed["redo"]:
+        return f"{objects} objects"
+    return f"{objects} objects of libpmemobj with {typed['objects']} typed objects in them"
 
 
 def info(facts: PoolExamination, file: Path) -> list[RenderableType]:
@@ -112,7 +119,7 @@ def _typed(facts: PoolExamination) -> list[str]:
     if typed["redo"]:
         lines.append(
             f"objects {typed['objects']} in {typed['chunks']} chunks; "
-            f"{typed['records']} records of the log not written back yet"
+            f"{typed['records']} records of the log to be written back when the pool is opened"
         )
     return lines
 
@@ -185,5 +192,6 @@ def _types(facts: PoolExamination) -> Table:
         ]
         for name, one in counts
     ]
-    title = "Objects" if rest <= 0 else f"Objects ({rest} more types in --json)"
+    more = f" ({rest} more types in --json)" if rest > 0 else ""
+    title = f"Objects of libpmemobj{more}"
     return _titled(title, ["type number", "objects", "taken", "smallest", "largest"], rows)

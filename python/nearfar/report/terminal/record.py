@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.noise import NoiseRecord
+from nearfar.records.noise import NoiseRecord, Reliability
 from nearfar.records.run import Run, Sections
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
@@ -97,7 +97,7 @@ def record(run: Run) -> RenderableType:
     for name, write in _SECTIONS.items():
         result = getattr(run.sections, name)
         if result is not None and not _has_run(run.sections, name):
-            parts += [Text(""), write(result)]
+            parts += [Text(""), *_caution(run.noise, name), write(result)]
     warnings = [f for f in run.findings if f.level == "warning"]
     if warnings:
         parts += [Text(""), Text("Doctor warns", style="bold")]
@@ -106,6 +106,13 @@ def record(run: Run) -> RenderableType:
         parts += [Text(""), Text("Skipped", style="bold")]
         parts += [Text(f"· {s.section}: {s.what}: {s.why}") for s in run.skipped]
     return Group(*parts)
+
+
+def _caution(record: NoiseRecord | None, name: str) -> Iterator[Text]:
+    """Yield a line above a section whose figures cannot be relied on."""
+    verdict, _ = (record.by_section() if record else {}).get(name, (Reliability.STEADY, []))
+    if verdict is Reliability.UNUSABLE:
+        yield Text("Unusable: measure again; do not rely on these figures.", style="bold red")
 
 
 def _has_run(sections: Sections, prediction: str) -> bool:

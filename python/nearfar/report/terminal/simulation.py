@@ -7,7 +7,12 @@ from rich.text import Text
 
 from nearfar.records.shape import Origin
 from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation, TierWork
-from nearfar.report.simulation_words import controller_words
+from nearfar.report.simulation_words import (
+    bound_words,
+    controller_words,
+    energy_words,
+    memory_wait_s,
+)
 from nearfar.report.terminal.layout import block, columns
 from nearfar.report.wording import format_quantity
 from nearfar.units import format_energy, format_time
@@ -84,8 +89,9 @@ def simulation(result: Simulation) -> RenderableType:
     """Return totals, then both memories in adjacent columns."""
     totals = [
         ["time", format_time(result.time_s)],
-        ["  CPU", format_time(result.cpu_time_s)],
-        ["energy of both memories", _optional("energy_J", result.energy_J)],
+        ["  CPU, between requests", format_time(result.cpu_time_s)],
+        ["  waiting for memory", format_time(memory_wait_s(result))],
+        [f"energy of {energy_words(result)}", _optional("energy_J", result.energy_J)],
         ["bandwidth", format_quantity("bandwidth_bytes_per_s", result.bandwidth_bytes_per_s)],
         ["simulated at", f"{format_quantity('requests_per_s', result.requests_per_s)} (measured)"],
     ]
@@ -98,6 +104,7 @@ def simulation(result: Simulation) -> RenderableType:
         f"engine, {controller_words(result)}, writes {result.write_policy}, core {result.core}"
         + (f" of {result.window}." if result.core == "window" else ".")
     )
+    finding = " ".join(filter(None, (finding, bound_words(result))))
     tables = Group(
         columns(["The program", ""], totals, 1),
         Text(""),

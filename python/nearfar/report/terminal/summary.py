@@ -11,7 +11,7 @@ from rich.text import Text
 from nearfar.records.noise import NoiseRecord, Reliability
 from nearfar.records.run import Run
 from nearfar.report.html.answers import how_far, what_next
-from nearfar.report.html.glance import cards
+from nearfar.report.html.glance import TOO_FEW, Card, cards
 from nearfar.report.html.verdict import reliance
 from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.record import TONE_STYLES, head, noise
@@ -45,8 +45,17 @@ def _figures(run: Run) -> RenderableType | None:
         verdict = verdicts.get(card.target)
         origin = card.origin.value if card.origin and card.origin.value != "measured" else ""
         value = " ".join(filter(None, (card.value, f"({card.interval})", origin)))
-        rows.append([card.label, value, verdict[0].value if verdict else "", card.context])
+        rows.append([card.label, value, _verdict(card, verdict), card.context])
     return columns(["", "Value", "Verdict", "Of"], rows, 4) if rows else None
+
+
+def _verdict(card: Card, section: tuple[Reliability, list[str]] | None) -> str:
+    """Return the verdict of the section; a steady one is not enough for a figure of few repeats."""
+    if section is None:
+        return ""
+    if section[0] is Reliability.STEADY and card.interval.endswith(TOO_FEW):
+        return "few repeats"
+    return section[0].value
 
 
 def _sure(record: NoiseRecord | None) -> RenderableType:

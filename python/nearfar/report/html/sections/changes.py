@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nearfar.comparison.changes import Change
+from collections.abc import Sequence
+
+from nearfar.comparison.changes import Change, SettingChange
 from nearfar.comparison.figures import compare_runs
 from nearfar.comparison.shifts import Shift, shifts
 from nearfar.records.run import Run
@@ -30,21 +32,22 @@ def section(context: Context) -> Section | None:
     if not context.previous:
         return None
     path, before = max(context.previous, key=lambda pair: pair[1].started)
-    changes = compare_runs(context.run, before).changes
+    found = compare_runs(context.run, before)
+    changes = found.changes
     if not changes:
         finding = (
             f"No figure of the run of {when(before.started)} was measured again in the same way."
         )
         return Section("changes", "What changed", finding)
-    apart = (change for change in changes if change.agree() is False)
+    apart = (change for change in changes if change.differs())
     moved = sorted(apart, key=lambda change: -change.size())
-    rest = [change for change in changes if change.agree() is not False]
+    rest = [change for change in changes if not change.differs()]
     whole = shifts(changes)
     tables = [
         _whole(whole),
-        _table(moved[:_SHOWN], "Intervals do not overlap, largest change first", False),
-        _table(moved[_SHOWN:], "Smaller changes, intervals do not overlap", True),
-        _table(rest, "Figures that agree, or have no interval", True),
+        _table(moved[:_SHOWN], f"{_apart(moved)}, largest change first", False),
+        _table(moved[_SHOWN:], f"Smaller changes: {_apart(moved).lower()}", True),
+        _table(rest, "Figures that agree, or have too few repeats for an interval", True),
     ]
     return Section(
         "changes",
@@ -52,8 +55,23 @@ def section(context: Context) -> Section | None:
         _finding(context.run, before, changes, moved),
         _figures(whole),
         [table for table in tables if table.rows],
-        _notes(context, before, str(path)),
+        [*setting_lines(found.settings), *_notes(context, before, str(path))],
     )
+
+
+def setting_lines(settings: Sequence[SettingChange]) -> list[str]:
+    """Return one sentence for each setting that differs."""
+    return [
+        f"{' '.join([*each.path.split('/'), each.key]).strip().replace('_', ' ')} differs: "
+        f"{each.before}, then {each.now}"
+        for each in settings
+    ]
+
+
+def _apart(moved: Sequence[Change]) -> str:
+    if all(change.exact() for change in moved):
+        return "Computed figures that differ"
+    return "Intervals do not overlap"
 
 
 def _whole(whole: list[Shift]) -> Table:
@@ -93,8 +111,10 @@ def _figures(whole: list[Shift]) -> list[Figure]:
 
 
 def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) -> str:
+    relation = "Since" if before.started < now.started else "Against"
     since = (
-        f"Since the run of {when(before.started)}, {count(len(changes), 'figure')} can be compared"
+        f"{relation} the run of {when(before.started)}, {count(len(changes), 'figure')} can be "
+        "compared"
     )
     noisy = _noisy(now, before)
     if noisy:
@@ -103,12 +123,29 @@ def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) 
             "significant."
         )
     if not moved:
-        return f"{since}; all agree within their intervals."
+        return f"{since}; {_agreement(changes)}."
     top = moved[0]
+    by = "" if all(change.exact() for change in moved) else " by more than their intervals"
     return (
-        f"{since}, and {len(moved)} differ{'s' * (len(moved) == 1)} by more than their intervals. "
-        f"The largest: {name(top.now)} is {top.ratio():.2f} times what it was."
+        f"{since}, and {len(moved)} differ{'s' * (len(moved) == 1)}{by}. "
+        f"The largest: {name(top.now)} is {top.ratio():.2f} times {_other(now, before)}."
     )
+
+
+def _other(now: Run, before: Run) -> str:
+    return "what it was" if before.started < now.started else "what it is there"
+
+
+def _agreement(changes: Sequence[Change]) -> str:
+    """Say how figures agree of which none differs by more than chance."""
+    unjudged = sum(change.agree() is None and change.uncertain() for change in changes)
+    if unjudged == len(changes):
+        return "none has enough repeats for an interval, so none can be judged"
+    if unjudged:
+        return f"none differs, but {count(unjudged, 'figure')} cannot be judged: too few repeats"
+    if all(change.exact() for change in changes):
+        return "all are equal"
+    return "all agree within their intervals"
 
 
 def _noisy(now: Run, before: Run) -> str:
@@ -123,14 +160,26 @@ def _noisy(now: Run, before: Run) -> str:
 
 def name(quantity: Quantity) -> str:
     """Name a quantity briefly: what it is, and what distinguishes it from its neighbors."""
-    path = [part for part in quantity.path.split("/") if part not in _LISTS]
-    what = quantity.key.removesuffix("_bytes_per_s").removesuffix("_ns").replace("_", " ")
+    path = [part.replace("_", " ") for part in quantity.path.split("/") if part not in _LISTS]
+    what = _NAMES.get(quantity.key) or _without_unit(quantity.key).replace("_", " ")
     heading = " ".join(path if what in path else [*path, what])
     texts = [_condition(key, value) for key, value in quantity.conditions if key not in _HIDDEN]
     where = ", ".join(dict.fromkeys(text for text in texts if text))
     return f"{heading}: {where}" if where else heading
 
 
+def _without_unit(key: str) -> str:
+    for suffix in ("_bytes_per_s", "_per_s", "_ns", "_s", "_J"):
+        if key.endswith(suffix):
+            return key.removesuffix(suffix)
+    return key
+
+
+#: Figures whose key alone is misunderstood.
+_NAMES = {
+    "cpu_time_s": "CPU time between requests",
+    "stall_s": "kernel time of page migrations",
+}
 _LISTS = frozenset({"curves", "points", "ratios", "sweep"})
 #: Numbers of things by the name of the thing.
 _COUNTED = {
@@ -182,23 +231,29 @@ def _condition(key: str, value: Scalar) -> str:
 
 
 def _table(changes: list[Change], caption: str, folded: bool) -> Table:
-    verdicts = {
-        True: Cell("overlap"),
-        False: Cell("apart", tone="bad"),
-        None: Cell("none recorded"),
-    }
     rows = [
         [
             Cell(name(change.now)),
             _figure(change.before),
             _figure(change.now),
             Cell(f"{change.ratio():.2f} ×"),
-            verdicts[change.agree()],
+            _verdict(change),
         ]
         for change in changes
     ]
     columns = ["Figure", "Before", "Now", "Ratio", "Intervals"]
     return Table(columns, rows, caption, frozenset({1, 2, 3}), folded, stacked=True)
+
+
+def _verdict(change: Change) -> Cell:
+    if change.exact():
+        return Cell("none: computed")
+    verdicts = {
+        True: Cell("overlap"),
+        False: Cell("apart", tone="bad"),
+        None: Cell("none: too few repeats" if change.uncertain() else "none: an extreme"),
+    }
+    return verdicts[change.agree()]
 
 
 def _figure(quantity: Quantity) -> Cell:

@@ -6,7 +6,7 @@ from nearfar.records.shape import Origin, Shaped
 from nearfar.records.simulation import CountsSimulation, SimulatedTier, Simulation
 from nearfar.report.charts.series import Line, series_chart
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
-from nearfar.report.simulation_words import controller_words
+from nearfar.report.simulation_words import bound_words, controller_words, energy_words
 from nearfar.report.wording import format_quantity
 
 #: With fewer, a line over time says nothing.
@@ -58,17 +58,20 @@ def section(context: Context) -> Section | None:
 
 
 def _finding(result: Simulation) -> str:
-    return (
+    settings = (
         f"{result.source}: {result.requests:,} requests, {result.placement}; "
         f"{format_quantity('time_s', result.time_s)} at "
         f"{format_quantity('bandwidth_bytes_per_s', result.bandwidth_bytes_per_s)} (simulated). "
         f"Engine {result.engine}, {controller_words(result)}, writes {result.write_policy}, core "
         f"{result.core}."
     )
+    return " ".join(filter(None, (settings, bound_words(result))))
 
 
 def _section(result: Simulation | CountsSimulation, finding: str, keys: tuple[str, ...]) -> Section:
     totals = [_row(key, result) for key in ("time_s", "cpu_time_s", "energy_J")]
+    if isinstance(result, Simulation):
+        totals[-1][0] = Cell(f"energy of {energy_words(result)}")
     near, far = result.tiers.near, result.tiers.far
     memories = [_row(key, near, far) for key in keys if _has(key, near, far)]
     tables = [

@@ -23,7 +23,7 @@ from nearfar.units import format_time
 PLACE = 10
 
 #: Most columns of figures in a table, and most lines of cells in a picture.
-_MAX_COLUMNS = 4
+_MAX_COLUMNS = 5
 _MAX_BARS = 40
 #: Parts of a path that name a list and carry no information.
 _LISTS = frozenset({"curves", "points", "rows", "sweep"})
@@ -63,8 +63,7 @@ def notes(result: SweepResult) -> list[str]:
     source = [f"Source: {result.source}."] if result.source else []
     return [
         *source,
-        "The tables show the first figures that all cells of a verb have; results.parquet has "
-        "all, one "
+        "The tables show the first figures that all cells of a verb have; results.csv has all, one "
         "row each, and cells/ has each cell's own record.",
     ]
 
@@ -87,12 +86,21 @@ def cells_table(result: SweepResult, verb: str) -> Table:
 
 def common_figures(cells: Sequence[SweepCell]) -> dict[Name, list[SweepFigure]]:
     """Return the first figures that all cells have, by name. Figures that a cell has once precede
-    those of a list, and figures with a direction precede others."""
+    those of a list, figures with a direction precede others, and those of inner objects come later.
+    Parts of a total, and figures that are 0 in all cells, are last."""
     if not cells:
         return {}
     tables = [_by_name(cell) for cell in cells]
     common = [name for name in tables[0] if all(name in table for table in tables)]
-    common.sort(key=lambda name: (bool(name[2]), better(name[1]) is None))
+    totals = {key for path, key, _ in common if "/" not in path}
+    last = {name for name in common if "/" in name[0] and name[1] in totals}
+    last |= {name for name in common if not any(table[name].value for table in tables)}
+
+    def rank(name: Name) -> tuple[bool, bool, bool, int]:
+        path, key, difference = name
+        return name in last, bool(difference), better(key) is None, path.count("/")
+
+    common.sort(key=rank)
     return {name: [table[name] for table in tables] for name in common[:_MAX_COLUMNS]}
 
 
