@@ -218,3 +218,24 @@ def test_threads_signal_handlers_and_forks(tmp_path: Path) -> None:
         assert counts["allocations"] > 1000
         assert counts["elsewhere"] == 0
         assert 0 < counts["live_bytes"] <= counts["peak_bytes"]
+
+
+def test_children_by_clone_map_memory_while_threads_hold_the_lock(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "cloned_children")
+    plan = tmp_path / "plan"
+    plan.write_text(HEAD + "rule far map=anonymous\nrule far map=heap\n")
+    done = preloaded(program, settings={"NEARFAR_HMALLOC_PLAN": str(plan)}, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_handler_on_a_small_stack_maps_memory(tmp_path: Path, counted: bool) -> None:
+    program = compile_c(tmp_path, "small_signal_stack")
+    plan = tmp_path / "plan"
+    plan.write_text(HEAD + "rule far map=anonymous\n")
+    settings = {"NEARFAR_HMALLOC_PLAN": str(plan)}
+    if counted:
+        settings["NEARFAR_HMALLOC_STATS"] = "exit,rules"
+        settings["NEARFAR_HMALLOC_STATS_FILE"] = str(tmp_path / "stats")
+    done = preloaded(program, settings=settings)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr

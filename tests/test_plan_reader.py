@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import random
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.errors import BadInputError
+from hmalloc_build import PRELOAD, clean_environment
+from nearfar.errors import BadInputError, NearfarError
 from nearfar.place.plan_reader import PlanRule, read_plan
 from nearfar.place.preload import Placement, check, environment
 
@@ -176,6 +179,141 @@ def complaint(read: Callable[[], object]) -> str:
     except BadInputError as refused:
         return refused.what
     return ""
+
+
+#: Parts of random statements: what may come first, and what may follow.
+TIERS = ["near", "far", "other", "a-b_9", "x" * 31, "x" * 32, "f.r", ""]
+HEADS = ["dram", "numa:0", "numa:00", "numa:0+0", "numa:", "numa:0+", "numa:99", "numa:12345"]
+HEADS += ["numa:x", "numa", "nothing", "dram:0", "file:", "paced:dram@cxl-asic", ""]
+SIZES = [
+    "",
+    "0",
+    "1",
+    "4096",
+    "4KiB",
+    "4kB",
+    "64KiB",
+    "1.5K",
+    "1.",
+    ".5",
+    "2GB",
+    "1TiB",
+    "16777215T",
+]
+SIZES += [
+    "16777214T",
+    "16777216T",
+    "18446744073709551609",
+    "18446744073709551610",
+    "1kib",
+    "9" * 5000,
+]
+SIZES += ["18446744073709551615", "0" * 5000 + "7", "8EiB", "-1", "+1", "1e3", "\u0661", "1 "]
+LARGE = {"1TiB", "16777214T", "18446744073709551609"}
+OPTIONS = ["bind", "prefer", "pages=thp", "pages=2m", "pages=", "odd", "", "Bind", "fork=never"]
+OPTIONS += ["overflow=fail", "overflow=spill:near", "overflow=spill:far", "overflow=", "fork=copy"]
+OPTIONS += ["reserve=sparse", "reserve=", "weights=5", "weights=5:3", "weights="]
+# Not what the machine may refuse, and nothing that fills its memory.
+OPTIONS += [f"capacity={size}" for size in SIZES if size not in LARGE]
+NAMES = ["", "x", "x" * 63, "x" * 64, "\u00e9" * 31, "\u00e9" * 32, "a+0x1", "a:b", "lib.so.6"]
+FRAMES = [f"{BUILD_ID}+0x41a8", "name:x+0x1", "name:+0x0", "abc+0x1", f"{BUILD_ID}+0xG", "name:x"]
+FRAMES += [f"name:x+0x{'f' * 16}", f"name:x+0x{'f' * 17}", f"{BUILD_ID.upper()}+0x1", ""]
+CONDITIONS = [f"size={low}..{high}" for low in SIZES[:12] for high in SIZES]
+CONDITIONS += [f"range={low}..{high}" for low in SIZES[:9] for high in SIZES]
+CONDITIONS += [f"budget={size}" for size in SIZES]
+CONDITIONS += [f"map={kind}" for kind in ("anonymous", "heap", "heap:", "stack", "", *FRAMES)]
+CONDITIONS += [f"map={kind}:{name}" for kind in ("name", "file") for name in NAMES]
+CONDITIONS += [f"globals=name:{name}" for name in NAMES] + [f"globals={BUILD_ID}", "globals="]
+CONDITIONS += [f"site={frame}" for frame in FRAMES]
+CONDITIONS += [f"site={'<'.join([FRAMES[0]] * count)}" for count in (2, 16, 17)]
+CONDITIONS += [f"at={at}" for at in ("0x1000", "0x0", "4096", "0x1001", "0X1000", "")]
+CONDITIONS += [
+    f"ratio={ratio}" for ratio in ("0", "1", "1.", ".5", ".", "1.01", "0.123456789", "1e-3")
+]
+CONDITIONS += [f"thread={name}" for name in ("w*", "", "x" * 15, "x" * 16, "\u00e9" * 8)] + [
+    "odd",
+    "a=b",
+]
+
+
+def random_plan(chance: random.Random) -> bytes:
+    """A plan whose statements are mostly right."""
+    lines = ["hmalloc-plan 1", "tier far numa:0"]
+    for _ in range(chance.randrange(1, 4)):
+        if chance.randrange(3) == 0:
+            options = chance.sample(OPTIONS, chance.randrange(3))
+            lines.append(
+                f"tier {chance.choice(TIERS)} {','.join([chance.choice(HEADS), *options])}"
+            )
+        else:
+            conditions = chance.sample(CONDITIONS, chance.randrange(1, 3))
+            lines.append(f"rule {chance.choice(TIERS[:3])} {' '.join(conditions)}")
+    text = chance.choice(["\n", "\r\n", " \t\n"]).join(lines).encode()
+    if chance.randrange(4) == 0:
+        at = chance.randrange(len(text) + 1)
+        text = text[:at] + chance.choice([b"\xe9", b"\0", b"#", b"\n", b"\x0b", b"="]) + text[at:]
+    return chance.choice([b"", b"", b"\xef\xbb\xbf", b"\n"]) + text + chance.choice([b"", b"\n"])
+
+
+def code_here(file: Path) -> int:
+    try:
+        read_plan(file)
+    except NearfarError as refused:
+        return refused.exit_code
+    return 0
+
+
+def code_in_program(file: Path) -> int:
+    variables = {"LD_PRELOAD": str(PRELOAD), "NEARFAR_HMALLOC_PLAN": str(file)}
+    done = subprocess.run(
+        ["/bin/true"], env=clean_environment() | variables, capture_output=True, check=False
+    )
+    return done.returncode
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_readers_give_the_same_answer(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    answers = set()
+    for _ in range(30):
+        file = tmp_path / "p.plan"
+        file.write_bytes(random_plan(chance))
+        here = code_here(file)
+        assert here == code_in_program(file), file.read_bytes()[:500]
+        answers.add(here)
+    assert answers >= {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"\xef\xbb\xbfhmalloc-plan 1\nrule near\n", 0),
+        (b"hmalloc-plan 1\n# caf\xe9\nrule near map=file:caf\xe9\n", 0),
+        (b"hmalloc-plan 1\n# \0\n", 2),
+        (b"hmalloc-plan 1\n" + b"\n" * 9_999, 0),
+        (b"hmalloc-plan 1\n" + b"\n" * 10_000, 2),
+        (b"hmalloc-plan 1\n" + b"\n" * 9_999 + b"#", 2),
+        (b"hmalloc-plan 1\nrule near map=heap size=..18446744073709551615T\n", 2),
+        (b"hmalloc-plan 1\nrule near size=" + b"9" * 5000 + b"..\n", 2),
+        (b"hmalloc-plan 1\ntier far numa:0,weights=5\nrule far map=heap\n", 0),
+        (b"hmalloc-plan 1\ntier far numa:0+0,weights=1:1\nrule far map=heap\n", 2),
+        (b"hmalloc-plan 1\ntier far numa:99\nrule far map=heap\n", 3),
+        (b"".join([b"hmalloc-plan 1\n", *(b"tier t%d dram\n" % i for i in range(7))]), 3),
+    ],
+)
+def test_both_readers_at_the_limits(tmp_path: Path, text: bytes, code: int) -> None:
+    file = tmp_path / "p.plan"
+    file.write_bytes(text)
+    assert code_here(file) == code
+    assert code_in_program(file) == code
+
+
+def test_names_of_files_are_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "p.plan"
+    file.write_bytes(b"hmalloc-plan 1\nrule near map=file:caf\xe9 # caf\xe9\n")
+    (found,) = read_plan(file).rules
+    assert found.name == "caf\udce9"  # as /proc/PID/maps is read
+    assert found.text == "rule near map=file:caf\ufffd"
 
 
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 #include "alloc/fork.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "os/file.hpp"
 #include "os/page_copier.hpp"
 #include "os/process.hpp"
+#include "os/unprepared_child.hpp"
 #include "tier/mapping.hpp"
 
 namespace nearfar::alloc {
@@ -189,13 +191,20 @@ void adopt_thread_caches() {
 // os::at_fork() blocks signals from before the first lock until after the last, so that no handler
 // forks in between.
 
+/// Whether before_fork() acquired the locks. A child that no handler prepared cannot wait for locks,
+/// and its own children are as it is.
+constinit std::atomic<bool> has_locks{false};
+
 void before_fork() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  if (os::is_unprepared_child()) return has_locks.store(false, std::memory_order_relaxed);
   lock_for_fork();
+  has_locks.store(true, std::memory_order_relaxed);
   process_allocator.variables.copy_for_child();
   for_file_tiers(prepare_copy);
 }
 
 void after_in_parent() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  if (!has_locks.load(std::memory_order_relaxed)) return;
   for (TierCopy& copy : copies)
     drop_copy(copy);
   process_allocator.variables.drop_copies();
@@ -203,6 +212,8 @@ void after_in_parent() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void after_in_child() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  if (!has_locks.load(std::memory_order_relaxed)) return;
+  os::mark_prepared();
   reset_locks_in_child();
   if (this_thread_cache->is_owned()) this_thread_cache->thread = os::thread_number();
   for_file_tiers(adopt_copy);
@@ -212,6 +223,9 @@ void after_in_child() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
 
 } // namespace
 
-void register_fork_handlers() { os::at_fork(before_fork, after_in_parent, after_in_child); }
+void register_fork_handlers() {
+  os::watch_children();
+  os::at_fork(before_fork, after_in_parent, after_in_child);
+}
 
 } // namespace nearfar::alloc

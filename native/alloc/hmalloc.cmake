@@ -2,7 +2,8 @@
 # sources are compiled again without exceptions and run-time types, and linked by the C driver, so that
 # the libraries depend on libc only (tests/test_hmalloc_elf.py).
 set(hmalloc_uses os/address_space.cpp os/file.cpp os/library_descriptor.cpp os/lock.cpp os/mapping_calls.cpp os/numa.cpp os/objects.cpp
-                 os/page_copier.cpp os/pages.cpp os/process.cpp os/signals.cpp tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
+                 os/page_copier.cpp os/pages.cpp os/process.cpp os/signals.cpp os/unprepared_child.cpp tier/kinds.cpp tier/mapping.cpp
+                 tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
 file(GLOB tier_kinds CONFIGURE_DEPENDS tier/kinds/*.cpp)
 list(FILTER hmalloc_sources EXCLUDE REGEX "_test\\.cpp$")

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <new>
 
-#include "alloc/metadata.hpp"
+#include "os/address_space.hpp"
 #include "os/objects.hpp"
 
 namespace nearfar::alloc {
@@ -17,13 +17,15 @@ public:
   LoadedObjects() {
     os::for_each_object([](const os::Object&, void* count) { ++*static_cast<std::size_t*>(count); },
                         &capacity_);
-    memory_ = static_cast<os::Object*>(allocate_metadata(capacity_ * sizeof(os::Object)));
+    // A mapping of its own, for signal handlers: the thread may hold the lock of metadata.
+    memory_ = reinterpret_cast<os::Object*>(os::map_anonymous(capacity_ * sizeof(os::Object)));
     if (memory_ != nullptr) os::for_each_object(copy, this);
   }
   LoadedObjects(const LoadedObjects&) = delete;
   LoadedObjects& operator=(const LoadedObjects&) = delete;
   ~LoadedObjects() {
-    if (memory_ != nullptr) free_metadata(memory_, capacity_ * sizeof(os::Object));
+    if (memory_ != nullptr)
+      os::unmap(reinterpret_cast<std::byte*>(memory_), capacity_ * sizeof(os::Object));
   }
   const os::Object* begin() const { return memory_; }
   const os::Object* end() const { return memory_ + count_; }

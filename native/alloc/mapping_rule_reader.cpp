@@ -115,6 +115,7 @@ Status read_mapping_rule(std::string_view conditions, MappingRule& rule, Mapping
   if (rule.chain_length > rules.longest) rules.longest = rule.chain_length;
   if (rule.kind != MappedKind::globals) rules.has_mappings = true;
   if (rule.kind == MappedKind::file) rules.has_files = true;
+  if ((seen & ~what_is_mapped) != 0) rules.are_positional = true;
   return Done{};
 }
 

@@ -47,9 +47,10 @@ struct MappingRule {
 struct MappingRules {
   MappingRule* rules = nullptr;
   std::uint32_t count = 0;
-  std::uint8_t longest = 0;  ///< longest chain of any rule
-  bool has_mappings = false; ///< any kind but globals
-  bool has_files = false;    ///< names of files have to be read
+  std::uint8_t longest = 0;    ///< longest chain of any rule
+  bool has_mappings = false;   ///< any kind but globals
+  bool has_files = false;      ///< names of files have to be read
+  bool are_positional = false; ///< some depend on size or address of a mapping
 
   MappingRule* begin() const { return rules; }
   MappingRule* end() const { return rules + count; }

@@ -2,16 +2,25 @@
 // mappings.
 #include "alloc/allocator.hpp"
 
+#include <atomic>
+#include <csignal>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <memory>
+#include <nearfar/hmalloc.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "alloc/mapping_rule_reader.hpp"
 #include "alloc/mapping_table.hpp"
+#include "alloc/metadata.hpp"
 #include "alloc/rule_statistics.hpp"
+#include "base/random.hpp"
 #include "os/objects.hpp"
 #include "test_support.hpp"
 
@@ -70,10 +79,11 @@ using Numbers = std::vector<unsigned>;
 /// What an allocator's mappings are as "begin-end:rule" in pages, from a first address.
 std::string intervals(const MappingTable& table) {
   std::string text;
-  for (const MappedInterval& each : table)
-    text += std::to_string((each.begin - somewhere) / page) + "-" +
-            std::to_string((each.end - somewhere) / page) + ":" +
-            std::to_string(each.rule->number) + " ";
+  for (const MappedInterval* each = table.first_in(0, UINTPTR_MAX); each != nullptr;
+       each = table.next(*each))
+    text += std::to_string((each->begin - somewhere) / page) + "-" +
+            std::to_string((each->end - somewhere) / page) + ":" +
+            std::to_string(each->rule->number) + " ";
   return text;
 }
 
@@ -183,7 +193,7 @@ TEST_CASE("frames hold for addresses of loaded objects alone") {
 TEST_CASE("a table of intervals is cut where memory is unmapped") {
   const Rules rules({"map=anonymous", "map=heap"});
   MappingTable table;
-  SharedOrigin* shared = MappingTable::share(mapping(MappedKind::anonymous, somewhere, 100));
+  SharedOrigin* shared = table.share(mapping(MappedKind::anonymous, somewhere, 100));
   const auto add = [&](unsigned begin, unsigned end, unsigned rule) {
     REQUIRE(table.insert(
         {somewhere + begin * page, somewhere + end * page, rules.all.rules + rule - 1, shared}));
@@ -208,24 +218,95 @@ TEST_CASE("a table of intervals is cut where memory is unmapped") {
   while (table.take_first(0, UINTPTR_MAX, removed)) {
   }
   CHECK(shared->intervals == 0);
-  MappingTable::discard(shared);
+  table.discard(shared);
 }
 
-TEST_CASE("a table with many intervals stays in order") {
+TEST_CASE("a table does what a map of pages does") {
+  const Rules rules({"map=anonymous", "map=heap"});
+  MappingTable table;
+  SharedOrigin* shared = table.share(mapping(MappedKind::anonymous, somewhere, 1));
+  ++shared->intervals; // kept until the end
+  constexpr std::size_t pages = 400;
+  std::vector<unsigned> model(pages); // numbers of rules
+  Random random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t begin = random.below(pages);
+    const std::size_t end = std::min(begin + 1 + random.below(20), pages);
+    const auto rule = static_cast<unsigned>(random.below(3));
+    const auto neighbors =
+        random.below(2) == 0 ? MappingTable::Neighbors::merged : MappingTable::Neighbors::separate;
+    MappedInterval removed;
+    std::size_t bytes = 0, known = 0;
+    for (std::size_t at = begin; at < end; ++at) {
+      known += model[at] != 0;
+      model[at] = rule;
+    }
+    while (table.take_first(somewhere + begin * page, somewhere + end * page, removed))
+      bytes += removed.bytes();
+    REQUIRE(bytes == known * page);
+    if (rule != 0)
+      REQUIRE(table.insert(
+          {somewhere + begin * page, somewhere + end * page, rules.all.rules + rule - 1, shared},
+          neighbors));
+  }
+  std::vector<unsigned> found(pages);
+  std::uintptr_t last = 0;
+  for (const MappedInterval* each = table.first_in(0, UINTPTR_MAX); each != nullptr;
+       each = table.next(*each)) {
+    REQUIRE(each->begin >= last);
+    last = each->end;
+    for (std::size_t at = (each->begin - somewhere) / page; at < (last - somewhere) / page; ++at)
+      found[at] = each->rule->number;
+  }
+  CHECK(found == model);
+  MappedInterval removed;
+  while (table.take_first(0, UINTPTR_MAX, removed)) {
+  }
+  CHECK(shared->intervals == 1);
+}
+
+TEST_CASE("adjacent intervals of one rule and one call become one, and share an origin") {
+  const Rules rules({"map=anonymous", "map=heap"});
+  MappingTable table;
+  const auto add = [&](unsigned begin, unsigned end, unsigned rule, std::uintptr_t caller) {
+    MappingOrigin origin = mapping(MappedKind::anonymous, somewhere + begin * page, end - begin);
+    origin.chain[0] = caller;
+    origin.chain_length = 1;
+    SharedOrigin* shared = table.share(origin);
+    REQUIRE(table.insert(
+        {somewhere + begin * page, somewhere + end * page, rules.all.rules + rule - 1, shared},
+        MappingTable::Neighbors::merged));
+  };
+  add(10, 20, 1, 0x100);
+  add(30, 40, 1, 0x100);
+  add(20, 30, 1, 0x100);
+  CHECK(intervals(table) == "10-40:1 ");
+  const SharedOrigin* shared = table.first_in(somewhere, UINTPTR_MAX)->shared;
+  CHECK(shared->intervals == 1);
+  CHECK(shared->origin.begin == somewhere + 10 * page);
+  CHECK(shared->origin.bytes == 30 * page);
+  add(40, 50, 2, 0x100);
+  add(5, 10, 1, 0x200);
+  CHECK(intervals(table) == "5-10:1 10-40:1 40-50:2 ");
+}
+
+/// With an array, whose intervals each insertion moves, this takes half an hour.
+TEST_CASE("a table takes intervals at falling addresses, as the kernel maps memory") {
   const Rules rules({"map=anonymous"});
   MappingTable table;
-  SharedOrigin* shared = MappingTable::share(mapping(MappedKind::anonymous, somewhere, 1));
-  constexpr unsigned count = 1000;
-  for (unsigned i = 0; i < count; ++i) { // 7 is coprime to the count: all numbers in another order
-    const std::uintptr_t begin = somewhere + i * 7 % count * 2 * page;
+  SharedOrigin* shared = table.share(mapping(MappedKind::anonymous, somewhere, 1));
+  constexpr unsigned count = 1'000'000;
+  for (unsigned i = count; i > 0; --i) {
+    const std::uintptr_t begin = somewhere + i * 2 * page;
     REQUIRE(table.insert({begin, begin + page, rules.all.rules, shared}));
   }
-  std::uintptr_t last = 0;
-  for (const MappedInterval& each : table) {
-    CHECK(each.begin >= last);
-    last = each.end;
+  MappedInterval removed;
+  for (unsigned i = 1; i <= count; ++i) {
+    REQUIRE(table.take_first(0, UINTPTR_MAX, removed));
+    REQUIRE(removed.begin == somewhere + i * 2 * page);
   }
-  CHECK(table.end() - table.begin() == count);
+  CHECK_FALSE(table.take_first(0, UINTPTR_MAX, removed));
+  table.discard(shared);
 }
 
 namespace {
@@ -250,6 +331,7 @@ public:
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;
 
   PlacedMappings& mappings() { return allocator_->mappings; }
+  TierHeap& far() { return allocator_->tiers[allocator_->find_tier("far")]; }
   std::int64_t live(std::size_t rule) const {
     return allocator_->plan.mapping.rules[rule].live_bytes.load();
   }
@@ -332,6 +414,105 @@ TEST_CASE("a mapping over a part of a placed one is counted once") {
   CHECK(allocator.live(0) == 20 * page);
   allocator.mappings().add(part, false, page); // not MAP_FIXED: the earlier one is gone
   CHECK(allocator.live(0) == 18 * page);
+}
+
+namespace {
+
+/// Whether a child by clone(), in which no fork handler runs, ends by itself with code 0.
+template <class Work>
+bool ends_in_clone(const Work& work) {
+  const auto child =
+      static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) {
+    alarm(60);
+    _exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+} // namespace
+
+TEST_CASE("a child by clone() does not place mappings: another thread may have held the lock") {
+  if (!node_policies_work()) return;
+  hm_free(hm_malloc(HM_NEAR, 100)); // registers the fork handlers
+  PlannedAllocator allocator("rule far map=anonymous\n");
+  std::atomic<bool> is_locked{false}, is_over{false};
+  std::thread holder([&] {
+    const os::LockGuard guard(allocator.mappings().lock);
+    is_locked = true;
+    while (!is_over)
+      std::this_thread::yield();
+  });
+  while (!is_locked)
+    std::this_thread::yield();
+  CHECK(allocator.mappings().active());
+  CHECK(ends_in_clone([&] {
+    allocator.mappings().sample();
+    return !allocator.mappings().active();
+  }));
+  is_over = true;
+  holder.join();
+  CHECK(test::status_in_child([&] { return allocator.mappings().active(); }) == 0);
+}
+
+namespace {
+
+/// Maps memory as a handler does that interrupts this thread in the allocator.
+void map_in_allocator(PlannedAllocator& allocator) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  const os::LockGuard of_metadata(metadata_lock());
+  const os::LockGuard of_tier(allocator.far().runs.lock());
+  const Mapped mapped(allocator, 4);
+  CHECK(allocator.live(0) == 4 * page);
+}
+
+} // namespace
+
+TEST_CASE("a handler that interrupts the allocator can map memory: none of its locks is acquired") {
+  if (!node_policies_work()) return;
+  PlannedAllocator allocator("rule far map=anonymous\n");
+  map_in_allocator(allocator);
+  CHECK(allocator.live(0) == 0);
+}
+
+TEST_CASE("a child by clone() can fork while another thread held a lock of the allocator") {
+  hm_free(hm_malloc(HM_NEAR, 100));
+  std::atomic<bool> is_locked{false}, is_over{false};
+  std::thread holder([&] {
+    const os::LockGuard guard(process_allocator.decay.purge_lock);
+    is_locked = true;
+    while (!is_over)
+      std::this_thread::yield();
+  });
+  while (!is_locked)
+    std::this_thread::yield();
+  CHECK(ends_in_clone([] { return test::status_in_child([] { return true; }) == 0; }));
+  is_over = true;
+  holder.join();
+}
+
+TEST_CASE("a part of a mapping that shrinks joins the rest of it") {
+  if (!node_policies_work()) return;
+  PlannedAllocator allocator("rule far map=anonymous\n");
+  const Mapped whole(allocator, 20);
+  const auto perform = [](void* old, std::size_t old_bytes, std::size_t bytes, int flags, void*) {
+    return mremap(old, old_bytes, bytes, flags);
+  };
+  struct Shrunk {
+    std::size_t from, to;
+    std::int64_t live;
+  };
+  for (const Shrunk& each : {Shrunk{10, 5, 15}, Shrunk{5, 3, 13}, Shrunk{3, 1, 11}}) {
+    MappingOrigin own;
+    ResizeCall call{whole.origin().begin, each.from * page, each.to * page};
+    call.perform = perform;
+    CHECK(allocator.mappings().resize(call, own) == whole.at);
+    CHECK(allocator.live(0) == each.live * static_cast<std::int64_t>(page));
+    const Mapped other(allocator, 3); // use memory of origins that are gone
+    const Mapped another(allocator, 4);
+    CHECK(allocator.live(0) == (each.live + 7) * static_cast<std::int64_t>(page));
+  }
 }
 
 TEST_CASE("globals of a program are placed by name") {

@@ -10,58 +10,60 @@ namespace nearfar::alloc {
 
 namespace {
 
-constexpr std::size_t unit = 64;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-constexpr std::size_t listed_bytes = 16384; ///< larger pieces are mappings of their own
 
-struct Piece {
-  Piece* next;
-};
-
-constinit os::Lock lock NEARFAR_LOCK_LEVEL(metadata);
-constinit Piece* free_pieces[listed_bytes / unit + 1] NEARFAR_GUARDED_BY(lock) = {};
-constinit std::byte* chunk NEARFAR_GUARDED_BY(lock) = nullptr;
-constinit std::size_t chunk_left NEARFAR_GUARDED_BY(lock) = 0;
 constinit std::atomic<std::size_t> allocated{0};
+constinit os::Lock lock NEARFAR_LOCK_LEVEL(metadata);
+constinit MetadataPool pool NEARFAR_GUARDED_BY(lock);
 
-std::size_t rounded(std::size_t bytes) { return (bytes + unit - 1) / unit * unit; }
+std::size_t rounded(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 } // namespace
 
-void* allocate_metadata(std::size_t bytes) {
-  bytes = rounded(bytes);
+void* MetadataPool::allocate(std::size_t bytes) {
+  bytes = rounded(bytes, unit);
   allocated.fetch_add(bytes, std::memory_order_relaxed);
-  if (bytes > listed_bytes) return os::map_anonymous(bytes);
-  const os::LockGuard guard(lock);
-  Piece*& list = free_pieces[bytes / unit];
+  if (bytes > largest) return os::map_anonymous(bytes);
+  Piece*& list = free_[bytes / unit];
   if (list != nullptr) {
     Piece* piece = list;
     list = piece->next;
     return piece;
   }
-  if (chunk_left < bytes) {
+  if (chunk_left_ < bytes) {
     std::byte* fresh = os::map_anonymous(chunk_bytes);
     if (fresh == nullptr) return nullptr;
-    chunk = fresh;
-    chunk_left = chunk_bytes;
+    chunk_ = fresh;
+    chunk_left_ = chunk_bytes;
   }
-  std::byte* piece = chunk;
-  chunk += bytes;
-  chunk_left -= bytes;
+  std::byte* piece = chunk_;
+  chunk_ += bytes;
+  chunk_left_ -= bytes;
   return piece;
 }
 
-void free_metadata(void* memory, std::size_t bytes) {
-  bytes = rounded(bytes);
+void MetadataPool::release(void* memory, std::size_t bytes) {
+  bytes = rounded(bytes, unit);
   allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  if (bytes > listed_bytes) {
+  if (bytes > largest) {
     os::unmap(static_cast<std::byte*>(memory), bytes);
     return;
   }
-  const os::LockGuard guard(lock);
   auto* piece = static_cast<Piece*>(memory);
-  piece->next = free_pieces[bytes / unit];
-  free_pieces[bytes / unit] = piece;
+  piece->next = free_[bytes / unit];
+  free_[bytes / unit] = piece;
+}
+
+void* allocate_metadata(std::size_t bytes) {
+  const os::LockGuard guard(lock);
+  return pool.allocate(bytes);
+}
+
+void free_metadata(void* memory, std::size_t bytes) {
+  const os::LockGuard guard(lock);
+  pool.release(memory, bytes);
 }
 
 std::size_t metadata_bytes() { return allocated.load(std::memory_order_relaxed); }

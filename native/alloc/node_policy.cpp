@@ -9,22 +9,21 @@ namespace nearfar::alloc {
 
 namespace {
 
-unsigned total_weight(const TierOptions& options) {
+unsigned total_weight(const NodePolicy& policy) {
   unsigned total = 0;
-  for (const std::uint8_t weight : options.weights)
+  for (const std::uint8_t weight : policy.weights)
     total += weight;
   return total;
 }
 
 /// Whether the kernel's weights have the proportions of the tier's.
-bool kernel_has_weights(const TierOptions& options) {
-  const int first = std::countr_zero(options.nodes);
+bool kernel_has_weights(const NodePolicy& policy) {
+  const int first = std::countr_zero(policy.nodes);
   const unsigned first_weight = os::interleave_weight(first);
   if (first_weight == 0) return false;
-  for (unsigned long rest = options.nodes & (options.nodes - 1); rest != 0; rest &= rest - 1) {
+  for (unsigned long rest = policy.nodes & (policy.nodes - 1); rest != 0; rest &= rest - 1) {
     const int node = std::countr_zero(rest);
-    if (os::interleave_weight(node) * options.weights[first] !=
-        first_weight * options.weights[node])
+    if (os::interleave_weight(node) * policy.weights[first] != first_weight * policy.weights[node])
       return false;
   }
   return true;
@@ -39,35 +38,35 @@ std::size_t turn_pages(std::size_t pages, unsigned total) {
 
 } // namespace
 
-bool is_striped(const TierOptions& options) {
-  return options.has_weights && !kernel_has_weights(options);
+bool is_striped(const NodePolicy& policy) {
+  return policy.has_weights && !kernel_has_weights(policy);
 }
 
-Stripe stripe_at(const TierOptions& options, std::uintptr_t begin, std::uintptr_t end,
+Stripe stripe_at(const NodePolicy& policy, std::uintptr_t begin, std::uintptr_t end,
                  std::uintptr_t at) {
-  const unsigned total = total_weight(options);
+  const unsigned total = total_weight(policy);
   const std::size_t pages = (end - begin) / os::page_bytes;
   const std::size_t turn = std::max<std::size_t>(turn_pages(pages, total), total);
   const std::size_t page = (at - begin) / os::page_bytes;
   const std::size_t turn_begin = page / turn * turn;
   const std::size_t length = std::min(turn, pages - turn_begin);
   unsigned weight = 0;
-  for (unsigned long rest = options.nodes; rest != 0; rest &= rest - 1) {
+  for (unsigned long rest = policy.nodes; rest != 0; rest &= rest - 1) {
     const int node = std::countr_zero(rest);
-    weight += options.weights[node];
+    weight += policy.weights[node];
     const std::size_t stop = turn_begin + (length * weight + total / 2) / total;
     if (page < stop) return {begin + stop * os::page_bytes, node};
   }
-  return {end, std::countr_zero(options.nodes)};
+  return {end, std::countr_zero(policy.nodes)};
 }
 
-int set_node_policy(std::byte* at, std::size_t bytes, const TierOptions& options, bool move) {
-  if (options.policy == os::Policy::local) return 0;
-  if (!is_striped(options)) return os::set_policy(at, bytes, options.policy, options.nodes, move);
+int set_node_policy(std::byte* at, std::size_t bytes, const NodePolicy& policy, bool move) {
+  if (policy.policy == os::Policy::local) return 0;
+  if (!is_striped(policy)) return os::set_policy(at, bytes, policy.policy, policy.nodes, move);
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t end = begin + (bytes + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
   for (std::uintptr_t from = begin; from < end;) {
-    const Stripe stripe = stripe_at(options, begin, end, from);
+    const Stripe stripe = stripe_at(policy, begin, end, from);
     const int code = os::set_policy(reinterpret_cast<std::byte*>(from), stripe.end - from,
                                     os::Policy::prefer, 1ul << stripe.node, move);
     if (code != 0) return code;

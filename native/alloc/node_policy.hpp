@@ -16,18 +16,18 @@
 namespace nearfar::alloc {
 
 /// Whether a range is divided into stripes.
-bool is_striped(const TierOptions& options);
+bool is_striped(const NodePolicy& policy);
 
 /// The stripe of [begin, end) that has the address `at`.
 struct Stripe {
   std::uintptr_t end = 0;
   int node = 0;
 };
-Stripe stripe_at(const TierOptions& options, std::uintptr_t begin, std::uintptr_t end,
+Stripe stripe_at(const NodePolicy& policy, std::uintptr_t begin, std::uintptr_t end,
                  std::uintptr_t at);
 
 /// Sets the policy of a range, in stripes if necessary; `move` brings pages along. An errno, 0 for
 /// success. Without effect for Policy::local.
-int set_node_policy(std::byte* at, std::size_t bytes, const TierOptions& options, bool move);
+int set_node_policy(std::byte* at, std::size_t bytes, const NodePolicy& policy, bool move);
 
 } // namespace nearfar::alloc

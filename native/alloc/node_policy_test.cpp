@@ -54,10 +54,20 @@ TEST_CASE("weights belong to the nodes in their order") {
   for (const char* invalid :
        {"numa:0+1,weights=5", "numa:0+1,weights=5:3:1", "numa:0+1,weights=0:3",
         "numa:0+1,weights=256:1", "numa:0+1,weights=a:b",
-        "numa:0+1,weights=5:3:", "dram,weights=5:3"}) {
+        "numa:0+1,weights=5:3:", "numa:0+1,weights=", "dram,weights=5:3"}) {
     CAPTURE(invalid);
     CHECK(error_of(invalid).find("invalid weights") == 0);
   }
+}
+
+TEST_CASE("a node is named once, and one that no machine has is not an invalid specification") {
+  CHECK(error_of("numa:0+0").find("invalid nodes '0+0'") == 0);
+  CHECK(error_of("numa:0+1+0,weights=1:1:1").find("invalid nodes '0+1+0'") == 0);
+  const Result<TierOptions> absent = parse_tier_options("numa:99");
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().code == Errc::unsupported);
+  CHECK(error_of("numa:99") == "this machine has no NUMA node 99");
+  CHECK(std::string(options_of("file:/a+b").spec.path) == "/a+b"); // no list of nodes
 }
 
 TEST_CASE("stripes divide a range in the proportions of the weights") {

@@ -49,6 +49,7 @@ void PlacedMappings::start(Allocator& allocator) {
   allocator_ = &allocator;
   rules_ = &allocator.plan.mapping;
   if (rules_->count == 0) return;
+  copy_policies();
   place_globals();
   if (!rules_->has_mappings) return;
   if (rules_->longest > 0) find_frames();
@@ -58,6 +59,16 @@ void PlacedMappings::start(Allocator& allocator) {
     grow_heap(heap.end);
   }
   active_.store(true, relaxed);
+}
+
+/// A full node does not end the program: further pages of tiers that are bound go to other nodes
+/// then.
+void PlacedMappings::copy_policies() {
+  for (unsigned t = 0; t < tier_count; ++t) {
+    if (!allocator_->tiers[t].ready()) continue;
+    policies_[t] = allocator_->tiers[t].runs.node_policy();
+    if (policies_[t].policy == os::Policy::bind) policies_[t].policy = os::Policy::prefer;
+  }
 }
 
 /// Whether all addresses of the chain are in objects whose frames were found.
@@ -93,7 +104,7 @@ void PlacedMappings::update_frames(const MappingOrigin& own) {
 void PlacedMappings::find_frames() {
   const LoadedObjects objects;
   const std::size_t count = static_cast<std::size_t>(objects.end() - objects.begin());
-  auto* areas = static_cast<os::Area*>(allocate_metadata(count * sizeof(os::Area)));
+  auto* areas = reinterpret_cast<os::Area*>(os::map_anonymous(count * sizeof(os::Area)));
   if (areas == nullptr) return;
   const os::SignalsBlocked blocked;
   const os::LockGuard guard(lock);
@@ -102,17 +113,18 @@ void PlacedMappings::find_frames() {
     resolve_frames(*rules_, objects.begin()[i]);
     areas[i] = objects.begin()[i].extent;
   }
-  if (objects_ != nullptr) free_metadata(objects_, object_count_ * sizeof(os::Area));
+  if (objects_ != nullptr)
+    os::unmap(reinterpret_cast<std::byte*>(objects_), object_count_ * sizeof(os::Area));
   objects_ = areas;
   object_count_ = count;
 }
 
-/// The placed mapping that `own` replaces a part of.
-bool PlacedMappings::find_outer(const MappingOrigin& own, MappingOrigin& outer) {
+/// The placed mapping that `own` replaces a part of, nullptr if there is none.
+SharedOrigin* PlacedMappings::find_outer(const MappingOrigin& own) {
   const MappedInterval* found = table_.first_in(own.begin, own.end());
-  if (found == nullptr) return false;
-  outer = found->shared->origin;
-  return own.begin >= outer.begin && own.end() <= outer.end();
+  if (found == nullptr) return nullptr;
+  const MappingOrigin& outer = found->shared->origin;
+  return own.begin >= outer.begin && own.end() <= outer.end() ? found->shared : nullptr;
 }
 
 void PlacedMappings::add(const MappingOrigin& own, bool fixed, std::size_t page_bytes) {
@@ -120,10 +132,12 @@ void PlacedMappings::add(const MappingOrigin& own, bool fixed, std::size_t page_
   update_frames(own);
   const os::SignalsBlocked blocked; // a handler may map memory or fork
   const os::LockGuard guard(lock);
-  MappingOrigin outer;
-  const bool has_outer = fixed && find_outer(own, outer);
+  SharedOrigin* outer = fixed ? find_outer(own) : nullptr;
+  MappingTable::keep(outer);
   forget(area_of(own));
-  place(own, has_outer ? &outer : nullptr, area_of(own), page_bytes, Pages::may_be_present);
+  place(own, outer != nullptr ? &outer->origin : nullptr, area_of(own), page_bytes,
+        Pages::may_be_present);
+  table_.drop(outer);
 }
 
 /// Applies the rules to an area of `own`, which no interval overlaps. Bytes outside of all ranges are
@@ -134,35 +148,47 @@ void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer,
     return matches(rule, own) || (outer != nullptr && matches(rule, *outer));
   });
   if (!is_known) return;
-  SharedOrigin* shared = MappingTable::share(outer != nullptr ? *outer : own);
+  SharedOrigin* shared = table_.share(outer != nullptr ? *outer : own);
   if (shared != nullptr) shared->origin.object = nullptr;
   for (std::uintptr_t at = area.begin; at < area.end;) {
     const MappingPart part = next_part(*rules_, own, outer, at, area.end, page_bytes);
     const os::Area found = {at, part.end};
-    if (part.rule == nullptr) {
-      if (pages == Pages::grown) reset_policy(found);
+    if (part.rule != nullptr) {
+      place_part(*part.rule, shared, found, pages);
     } else {
-      const bool placed = set_policy(*part.rule, found, pages);
-      count_placed(part.rule->statistics, placed, part.end - at);
+      if (pages == Pages::grown) reset_policy(found);
+      record(nullptr, shared, found);
     }
-    record_parts(part.rule, shared, found);
     at = part.end;
   }
-  MappingTable::discard(shared);
+  table_.discard(shared);
 }
 
-/// A full node does not end the program: further pages of tiers that are bound go to other nodes
-/// then. Pages are moved only if some are present, because that stops all CPUs for a moment.
+/// Places and records an area; stripes separately, because the kernel moves and resizes no two of
+/// them at once.
+void PlacedMappings::place_part(MappingRule& rule, SharedOrigin* shared, os::Area area,
+                                Pages pages) {
+  const NodePolicy& policy = policies_[rule.tier];
+  const bool placed = set_policy(rule, area, pages);
+  count_placed(rule.statistics, placed, area.end - area.begin);
+  if (!is_striped(policy)) return record(&rule, shared, area);
+  for (std::uintptr_t at = area.begin; at < area.end;) {
+    const std::uintptr_t end = stripe_at(policy, area.begin, area.end, at).end;
+    record(&rule, shared, {at, end});
+    at = end;
+  }
+}
+
+/// Pages are moved only if some are present, because that stops all CPUs for a moment.
 bool PlacedMappings::set_policy(const MappingRule& rule, os::Area area, Pages pages) {
-  TierOptions options = allocator_->tiers[rule.tier].runs.options();
-  if (options.policy == os::Policy::local) { // where the kernel puts it
+  const NodePolicy& policy = policies_[rule.tier];
+  if (policy.policy == os::Policy::local) { // where the kernel puts it
     if (pages == Pages::present || pages == Pages::grown) reset_policy(area);
     return true;
   }
-  if (options.policy == os::Policy::bind) options.policy = os::Policy::prefer;
   const bool move =
       pages == Pages::present || (pages != Pages::in_tier && os::is_present(pointer(area.begin)));
-  const int code = set_node_policy(pointer(area.begin), area.end - area.begin, options, move);
+  const int code = set_node_policy(pointer(area.begin), area.end - area.begin, policy, move);
   if (code == 0) return true;
   if (!refused_)
     log_error("rule %u of the plan: the kernel refuses the memory policy of %zu bytes: %s; %s",
@@ -173,20 +199,16 @@ bool PlacedMappings::set_policy(const MappingRule& rule, os::Area area, Pages pa
   return false;
 }
 
-/// Records an area; stripes separately, because the kernel moves and resizes no two of them at once.
-void PlacedMappings::record_parts(MappingRule* rule, SharedOrigin* shared, os::Area area) {
-  if (rule == nullptr) return record(rule, shared, area);
-  const TierOptions options = allocator_->tiers[rule->tier].runs.options();
-  if (!is_striped(options)) return record(rule, shared, area);
-  for (std::uintptr_t at = area.begin; at < area.end;) {
-    const std::uintptr_t end = stripe_at(options, area.begin, area.end, at).end;
-    record(rule, shared, {at, end});
-    at = end;
-  }
-}
-
+/// Adjacent mappings become one interval, as they become one mapping of the kernel, unless they are
+/// stripes, or rules depend on where a mapping begins.
 void PlacedMappings::record(MappingRule* rule, SharedOrigin* shared, os::Area area) {
-  if (shared == nullptr || !table_.insert({area.begin, area.end, rule, shared})) return;
+  using Neighbors = MappingTable::Neighbors;
+  if (shared == nullptr) return;
+  const bool has_stripes = rule != nullptr && policies_[rule->tier].has_weights;
+  const bool separate = has_stripes || rules_->are_positional;
+  if (!table_.insert({area.begin, area.end, rule, shared},
+                     separate ? Neighbors::separate : Neighbors::merged))
+    return;
   if (rule != nullptr) {
     const auto bytes = static_cast<std::int64_t>(area.end - area.begin);
     count_live(rule->statistics, rule->live_bytes.fetch_add(bytes, relaxed) + bytes);
@@ -205,7 +227,7 @@ void PlacedMappings::forget(os::Area area) {
   MappedInterval removed;
   while (table_.take_first(area.begin, area.end, removed)) {
     count_removed(removed);
-    MappingTable::discard(removed.shared);
+    table_.discard(removed.shared);
   }
 }
 
@@ -238,7 +260,7 @@ void PlacedMappings::grow_heap(std::uintptr_t end) {
 }
 
 void PlacedMappings::sample() {
-  if (rules_ == nullptr) return;
+  if (rules_ == nullptr || os::is_unprepared_child()) return;
   const os::SignalsBlocked blocked;
   const os::LockGuard guard(lock);
   sample({0, UINTPTR_MAX}, pages_at_end);
@@ -248,12 +270,12 @@ void PlacedMappings::sample() {
 /// together.
 void PlacedMappings::sample(os::Area area, std::size_t most) {
   const MappedInterval* each = table_.first_in(area.begin, area.end);
-  while (each != nullptr && each != table_.end() && each->begin < area.end) {
-    const MappedInterval first = *each;
+  while (each != nullptr && each->begin < area.end) {
+    const MappedInterval& first = *each;
     std::uintptr_t end = first.begin;
-    for (; each != table_.end() && each->rule == first.rule && each->shared == first.shared &&
+    for (; each != nullptr && each->rule == first.rule && each->shared == first.shared &&
            each->begin == end;
-         ++each)
+         each = table_.next(*each))
       end = each->end;
     const std::uintptr_t begin = std::max(first.begin, area.begin);
     if (first.rule != nullptr)

@@ -8,6 +8,8 @@
 // Errors         none are returned: a policy that the kernel refuses is reported once on standard
 //                error, and counted.
 // errno          is preserved.
+// Stack          below 1 KiB, as a handler on a small signal stack may map memory, unless call sites
+//                are compared by unwind tables, or one is called for the first time.
 // Thread safety  start() by one thread; the others from any thread and from signal handlers.
 #pragma once
 
@@ -18,8 +20,11 @@
 #include "alloc/lock_order.hpp"
 #include "alloc/mapping_rules.hpp"
 #include "alloc/mapping_table.hpp"
+#include "alloc/tier_options.hpp"
+#include "alloc/window.hpp"
 #include "os/address_space.hpp"
 #include "os/lock.hpp"
+#include "os/unprepared_child.hpp"
 
 namespace nearfar::alloc {
 
@@ -45,8 +50,12 @@ public:
 
   /// Places global variables of loaded objects and the brk heap, and mappings from now on.
   void start(Allocator& allocator) NEARFAR_EXCLUDES(lock);
-  /// Whether mappings of the program are to be placed.
-  bool active() const { return active_.load(std::memory_order_relaxed); }
+  /// Whether mappings of the program are to be placed; the functions below are not called otherwise.
+  /// In a child that no fork handler prepared, another thread may have held the lock: the child maps
+  /// memory as without a plan.
+  bool active() const {
+    return active_.load(std::memory_order_relaxed) && !os::is_unprepared_child();
+  }
   const MappingRules& rules() const { return *rules_; }
 
   /// The program has mapped `own`. `fixed`: it may replace a part of an earlier mapping. Parts are
@@ -79,7 +88,9 @@ private:
   void place(const MappingOrigin& own, const MappingOrigin* outer, os::Area area,
              std::size_t page_bytes, Pages pages) NEARFAR_REQUIRES(lock);
   bool set_policy(const MappingRule& rule, os::Area area, Pages pages) NEARFAR_REQUIRES(lock);
-  void record_parts(MappingRule* rule, SharedOrigin* shared, os::Area area) NEARFAR_REQUIRES(lock);
+  void place_part(MappingRule& rule, SharedOrigin* shared, os::Area area, Pages pages)
+      NEARFAR_REQUIRES(lock);
+  void copy_policies();
   void record(MappingRule* rule, SharedOrigin* shared, os::Area area) NEARFAR_REQUIRES(lock);
   static void count_removed(const MappedInterval& removed);
   void sample(os::Area area, std::size_t most) NEARFAR_REQUIRES(lock);
@@ -87,14 +98,17 @@ private:
   void* resize_parts(const ResizeCall& call) NEARFAR_REQUIRES(lock);
   void* move_parts(const ResizeCall& call, const MappedInterval* first, const MappedInterval* last,
                    std::size_t growth) NEARFAR_REQUIRES(lock);
-  void follow(const ResizeCall& call, std::uintptr_t begin, const MappingOrigin& before)
+  void follow(const ResizeCall& call, std::uintptr_t begin, SharedOrigin& shared)
       NEARFAR_REQUIRES(lock);
-  bool find_outer(const MappingOrigin& own, MappingOrigin& outer) NEARFAR_REQUIRES(lock);
+  SharedOrigin* find_outer(const MappingOrigin& own) NEARFAR_REQUIRES(lock);
   const MappingRule* rule_of_site(const MappingOrigin& own) const NEARFAR_REQUIRES(lock);
   void place_globals();
 
   Allocator* allocator_ = nullptr;
   MappingRules* rules_ = nullptr;
+  /// Of the tiers, for mappings. Copied, because a handler that maps memory may have interrupted a
+  /// thread that holds the lock of a tier.
+  NodePolicy policies_[tier_count];
   std::atomic<bool> active_{false};
   os::Area* objects_ NEARFAR_GUARDED_BY(lock) = nullptr; ///< whose frames were found
   std::size_t object_count_ NEARFAR_GUARDED_BY(lock) = 0;

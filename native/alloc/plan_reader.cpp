@@ -17,7 +17,8 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr std::string_view head = "hmalloc-plan 1";
-constexpr std::uint32_t max_rules = 10'000;
+constexpr std::uint32_t max_lines = 10'000;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf"; ///< of UTF-8, as some editors write it
 
 class PlanReader {
 public:
@@ -25,6 +26,10 @@ public:
       : allocator_(allocator), plan_(allocator.plan), path_(path) {}
 
   Status read(std::string_view text) {
+    if (text.find('\0') != text.npos)
+      return Error::make(Errc::bad_input, "cannot read %s: it is a binary file", path_)
+          .try_next("see docs/formats/plan.md");
+    take_prefix(text, byte_order_mark);
     if (Status s = allocate_rules(text); !s) return s.error();
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view line = next_line(rest);
@@ -49,12 +54,15 @@ private:
   }
 
   Status allocate_rules(std::string_view text) {
-    std::uint32_t lines = 1;
+    std::size_t lines = text.empty() || text.back() == '\n' ? 0 : 1;
     for (const char c : text)
-      lines += c == '\n' ? 1u : 0u;
-    if (lines > max_rules) return refuse("a plan has at most 10000 lines", "");
-    void* memory = allocate_metadata(lines * sizeof(Rule));
-    void* mapping = allocate_metadata(lines * sizeof(MappingRule));
+      lines += c == '\n';
+    if (lines > max_lines)
+      return Error::make(Errc::bad_input, "%s: a plan has at most %u lines, and this one has %zu",
+                         path_, max_lines, lines)
+          .try_next("see docs/formats/plan.md");
+    void* memory = allocate_metadata((lines + 1) * sizeof(Rule));
+    void* mapping = allocate_metadata((lines + 1) * sizeof(MappingRule));
     if (memory == nullptr || mapping == nullptr)
       return Error::make(Errc::no_space, "no memory for the plan");
     plan_.rules = static_cast<Rule*>(memory);

@@ -35,12 +35,9 @@ void* PlacedMappings::resize(const ResizeCall& call, MappingOrigin& own) {
   const os::LockGuard guard(lock); // until the old range is forgotten: it may be mapped again
   const MappedInterval* found =
       table_.first_in(call.old_begin, call.old_begin + std::max<std::size_t>(call.old_bytes, 1));
-  MappingOrigin before;
-  int tier_before = -1;
-  if (found != nullptr) {
-    before = found->shared->origin;
-    tier_before = found->rule != nullptr ? found->rule->tier : -1;
-  }
+  SharedOrigin* before = found != nullptr ? found->shared : nullptr;
+  const bool is_placed = found != nullptr && found->begin <= call.old_begin;
+  const int tier_before = found != nullptr && found->rule != nullptr ? found->rule->tier : -1;
   void* result =
       call.perform(pointer(call.old_begin), call.old_bytes, call.bytes, call.flags, call.target);
   if (has_failed(result) && errno == EFAULT) result = resize_parts(call);
@@ -48,14 +45,17 @@ void* PlacedMappings::resize(const ResizeCall& call, MappingOrigin& own) {
   const ErrnoSaved saved;
   own.begin = reinterpret_cast<std::uintptr_t>(result);
   own.bytes = whole_pages(call.bytes);
-  if (found != nullptr && before.begin == call.old_begin) own.kind = before.kind;
+  if (is_placed) own.kind = before->origin.kind;
   if (const MappingRule* rule = rule_of_site(own); rule != nullptr) {
     if (!call.keeps_old) forget({call.old_begin, call.old_begin + call.old_bytes});
     forget({own.begin, own.end()});
     place(own, nullptr, {own.begin, own.end()}, os::page_bytes,
           rule->tier == tier_before ? Pages::in_tier : Pages::present);
-  } else if (found != nullptr) {
-    follow(call, own.begin, before);
+  } else if (SharedOrigin* after = before != nullptr ? table_.share(before->origin) : nullptr;
+             after != nullptr) {
+    MappingTable::keep(after);
+    follow(call, own.begin, *after);
+    table_.drop(after);
   } else if (own.begin != call.old_begin) {
     forget({own.begin, own.end()});
   }
@@ -70,8 +70,9 @@ void* PlacedMappings::resize_parts(const ResizeCall& call) {
   if (call.keeps_old || call.bytes < call.old_bytes || first == nullptr || first->end >= end)
     return MAP_FAILED;
   const MappedInterval* last = first;
-  while (last + 1 != table_.end() && last->end < end)
-    ++last;
+  for (const MappedInterval* each = first; each != nullptr && each->begin < end;
+       each = table_.next(*each))
+    last = each;
   const std::uintptr_t last_begin = last->begin;
   const std::size_t growth = whole_pages(call.bytes) - (end - call.old_begin);
   if ((call.flags & MREMAP_FIXED) == 0 &&
@@ -95,7 +96,8 @@ void* PlacedMappings::move_parts(const ResizeCall& call, const MappedInterval* f
         call.perform(pointer(from), bytes, bytes + more, MREMAP_MAYMOVE | MREMAP_FIXED, to));
   };
   std::uintptr_t at = call.old_begin;
-  for (const MappedInterval* each = first; each <= last; ++each) {
+  for (const MappedInterval* each = first; at < end && each != nullptr;
+       each = each == last ? nullptr : table_.next(*each)) {
     const std::uintptr_t part_end = std::min(each->end, end);
     if (!move(at, part_end - at, each == last ? growth : 0, target + (at - call.old_begin))) break;
     at = part_end;
@@ -103,7 +105,8 @@ void* PlacedMappings::move_parts(const ResizeCall& call, const MappedInterval* f
   if (at == end) return target;
   const int code = errno;
   const std::size_t moved = at - call.old_begin;
-  for (const MappedInterval* each = first; each <= last && each->begin < at; ++each) {
+  for (const MappedInterval* each = first; each != nullptr && each->begin < at;
+       each = table_.next(*each)) {
     const std::uintptr_t begin = std::max(each->begin, call.old_begin);
     move(reinterpret_cast<std::uintptr_t>(target) + (begin - call.old_begin), each->end - begin, 0,
          pointer(begin));
@@ -113,18 +116,20 @@ void* PlacedMappings::move_parts(const ResizeCall& call, const MappedInterval* f
   return MAP_FAILED;
 }
 
-/// A mapping that was placed before keeps its rules. The kernel keeps the policy of its pages; bytes
-/// that it has grown by are placed.
-void PlacedMappings::follow(const ResizeCall& call, std::uintptr_t begin,
-                            const MappingOrigin& before) {
-  MappingOrigin after = before;
-  after.begin = begin - (call.old_begin - before.begin);
-  if (call.old_begin == before.begin) after.bytes = whole_pages(call.bytes);
+/// A mapping that was placed before keeps its rules; `shared` has the origin that it had. The kernel
+/// keeps the policy of its pages; bytes that it has grown by are placed.
+void PlacedMappings::follow(const ResizeCall& call, std::uintptr_t begin, SharedOrigin& shared) {
+  MappingOrigin& origin = shared.origin;
+  if (call.old_begin == origin.begin || !rules_->are_positional) {
+    origin.begin = begin;
+    origin.bytes = whole_pages(call.bytes);
+  } else {
+    origin.begin = begin - (call.old_begin - origin.begin);
+  }
   const std::uintptr_t end = begin + whole_pages(call.bytes);
   const std::size_t kept = std::min(whole_pages(call.old_bytes), end - begin);
   const bool moved = begin != call.old_begin;
   if (moved) forget({begin, end});
-  SharedOrigin* shared = MappingTable::share(after);
   MappedInterval piece;
   // In place, a piece is inserted where it was: the next search begins behind it.
   for (std::uintptr_t at = call.old_begin;
@@ -132,15 +137,15 @@ void PlacedMappings::follow(const ResizeCall& call, std::uintptr_t begin,
     at = piece.end;
     const std::uintptr_t first = piece.begin - call.old_begin + begin;
     count_removed(piece);
-    record(piece.rule, shared, {first, first + piece.bytes()});
-    MappingTable::discard(piece.shared);
+    MappingTable::keep(piece.shared);
+    record(piece.rule, &shared, {first, first + piece.bytes()});
+    table_.drop(piece.shared);
   }
-  MappingTable::discard(shared);
   const std::uintptr_t old_end = call.old_begin + whole_pages(call.old_bytes);
   forget({call.old_begin + kept, old_end});
   if (begin + kept == end) return;
   forget({begin + kept, end});
-  place(after, nullptr, {begin + kept, end}, os::page_bytes, Pages::grown);
+  place(origin, nullptr, {begin + kept, end}, os::page_bytes, Pages::grown);
 }
 
 } // namespace nearfar::alloc

@@ -15,7 +15,8 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t max_sampled_pages = 1024;
-constexpr std::size_t block_pages = 16; ///< sampled in a block, of a large one every 64th
+constexpr std::size_t pages_at_once = 32; ///< on the stack, which may be that of a signal handler
+constexpr std::size_t block_pages = 16;   ///< sampled in a block, of a large one every 64th
 constexpr std::size_t large_interval = 64;
 constexpr unsigned small_bits = 6; ///< one of 64 blocks below a page is sampled
 /// 2^64 over the golden ratio: multiples of it have no period.
@@ -36,15 +37,17 @@ void count_pages(RuleStatistics& statistics, const int* nodes, std::size_t count
 void sample_pages(RuleStatistics& statistics, std::uintptr_t begin, std::size_t pages,
                   std::size_t most) {
   const std::size_t sampled = std::min({pages, most, max_sampled_pages});
-  const void* addresses[max_sampled_pages] =
-      {}; // a sanitizer's build does not see that all are set
-  int nodes[max_sampled_pages];
+  const void* addresses[pages_at_once] = {}; // a sanitizer's build does not see that all are set
+  int nodes[pages_at_once];
+  std::size_t count = 0;
   for (std::size_t i = 0; i < sampled; ++i) {
     const std::size_t first = pages * i / sampled, next = pages * (i + 1) / sampled;
     const std::size_t behind = ((i * golden) >> 32) * (next - first) >> 32;
-    addresses[i] = reinterpret_cast<const void*>(begin + (first + behind) * page);
+    addresses[count++] = reinterpret_cast<const void*>(begin + (first + behind) * page);
+    if (count < pages_at_once && i + 1 < sampled) continue;
+    if (os::locate_pages(addresses, count, nodes) == 0) count_pages(statistics, nodes, count);
+    count = 0;
   }
-  if (os::locate_pages(addresses, sampled, nodes) == 0) count_pages(statistics, nodes, sampled);
 }
 
 /// Allocates the statistics of a rule. Returns false if memory is exhausted.

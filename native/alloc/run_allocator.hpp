@@ -96,6 +96,11 @@ public:
     const os::LockGuard guard(lock_);
     return backing_.options;
   }
+  /// The part of them that memory of the program is placed by.
+  NodePolicy node_policy() {
+    const os::LockGuard guard(lock_);
+    return backing_.options;
+  }
   /// New options of a tier in use; `spans` can only lower the limit.
   void apply(const TierOptions& options, std::uint32_t spans) {
     const os::LockGuard guard(lock_);

@@ -115,6 +115,8 @@ Result<Match> read_heap_option(std::string_view option, TierOptions& options) {
   return Match::yes;
 }
 
+constexpr char node_rule[] = "must be NUMA nodes such as 0 or 0+1";
+
 /// Reads nodes of numa:A+B+C; the grammar of tiers has one node.
 Result<Match> read_nodes(std::string_view head, TierOptions& options) {
   std::string_view list;
@@ -124,15 +126,19 @@ Result<Match> read_nodes(std::string_view head, TierOptions& options) {
   for (std::size_t i = 0; i <= list.size(); ++i) {
     const char c = i < list.size() ? list[i] : '+';
     if (c == '+') {
-      if (digits == 0 || node >= os::max_nodes)
-        return invalid("nodes", list, "must be NUMA nodes such as 0 or 0+1");
+      if (digits == 0) return invalid("nodes", list, node_rule);
+      if (node >= os::max_nodes)
+        return Error::make(Errc::unsupported, "this machine has no NUMA node %lu", node)
+            .try_next("`nearfar topo` lists the nodes that exist");
+      if ((options.nodes >> node & 1) != 0)
+        return invalid("nodes", list, "must name each node once");
       options.nodes |= 1ul << node;
       node = digits = 0;
     } else if (c >= '0' && c <= '9' && digits < 4) {
       node = node * 10 + static_cast<unsigned long>(c - '0');
       ++digits;
     } else {
-      return invalid("nodes", list, "must be NUMA nodes such as 0 or 0+1");
+      return invalid("nodes", list, node_rule);
     }
   }
   return Match::yes;
@@ -210,7 +216,7 @@ Result<TierOptions> parse_tier_options(std::string_view text) {
     Result<Match> match = head ? read_nodes(part, options) : read_heap_option(part, options);
     if (!match) return match.error();
     if (*match == Match::yes && !head) continue;
-    if (head) part = part.substr(0, part.find('+'));
+    if (*match == Match::yes) part = part.substr(0, part.find('+'));
     if (length + part.size() + 2 > sizeof spec_text)
       return invalid("specification", text, "too long");
     if (!head) spec_text[length++] = ',';
@@ -222,7 +228,7 @@ Result<TierOptions> parse_tier_options(std::string_view text) {
   Result<tier::Spec> spec = tier::parse(spec_text);
   if (!spec) return spec.error();
   options.spec = *spec;
-  if (!weights.empty())
+  if (weights.data() != nullptr)
     if (Status s = read_weights(weights, nodes, options); !s) return s.error();
   const bool several = (options.nodes & (options.nodes - 1)) != 0;
   if (options.spec.node >= 0 && options.policy == os::Policy::local)

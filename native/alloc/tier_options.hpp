@@ -20,13 +20,17 @@ inline constexpr std::size_t tier_name_bytes = 32; ///< with the final zero
 enum class Reserve : std::uint8_t { sparse, chunk, full };
 enum class ForkPolicy : std::uint8_t { make_private, copy, deny };
 
-struct TierOptions {
-  tier::Spec spec;
+/// The part of the options that memory of NUMA nodes is placed by.
+struct NodePolicy {
   os::Policy policy = os::Policy::local;
   unsigned long nodes = 0;
   /// Pages of each node in turns; 0: the kernel's weights, or the policy does not interleave.
   std::uint8_t weights[os::max_nodes] = {};
   bool has_weights = false;
+};
+
+struct TierOptions : NodePolicy {
+  tier::Spec spec;
   std::uint64_t capacity = 0;          ///< bytes, 0: not specified
   char spill_to[tier_name_bytes] = ""; ///< empty: fail
   Reserve reserve = Reserve::chunk;

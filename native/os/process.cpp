@@ -179,7 +179,7 @@ void set_thread_value(void* value) {
 
 namespace {
 
-__thread sigset_t mask_before_fork __attribute__((tls_model("initial-exec")));
+__thread SignalMask mask_before_fork __attribute__((tls_model("initial-exec")));
 
 void block_for_fork() { mask_before_fork = block_signals(); }
 void restore_after_fork() { restore_signals(mask_before_fork); }

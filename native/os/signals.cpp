@@ -1,19 +1,35 @@
 #include "os/signals.hpp"
 
+#include <csignal>
 #include <initializer_list>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace nearfar::os {
 
-sigset_t block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-    sigdelset(&all, fault);
-  sigset_t before;
-  pthread_sigmask(SIG_BLOCK, &all, &before);
+namespace {
+
+constexpr SignalMask mask_of(std::initializer_list<int> numbers) {
+  SignalMask mask = 0;
+  for (const int number : numbers)
+    mask |= SignalMask{1} << (number - 1);
+  return mask;
+}
+
+constexpr SignalMask faults = mask_of({SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS});
+constexpr SignalMask of_glibc = mask_of({32, 33}); ///< cancellation, setuid() of all threads
+
+} // namespace
+
+SignalMask block_signals() {
+  const SignalMask blocked = ~(faults | of_glibc);
+  SignalMask before = 0;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, sizeof before);
   return before;
 }
 
-void restore_signals(const sigset_t& before) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+void restore_signals(SignalMask before) {
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+}
 
 } // namespace nearfar::os

@@ -5,13 +5,16 @@
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
 #pragma once
 
-#include <csignal>
+#include <cstdint>
 
 namespace nearfar::os {
 
-/// Blocks all signals of the calling thread but those of faults. Returns the mask before.
-sigset_t block_signals();
-void restore_signals(const sigset_t& before);
+/// The kernel's mask of signals, a sixteenth of glibc's: handlers may run on a small stack.
+using SignalMask = std::uint64_t;
+
+/// Blocks all signals of the calling thread but those of faults and of glibc. Returns the mask before.
+SignalMask block_signals();
+void restore_signals(SignalMask before);
 
 /// Blocks them for a block of code.
 class SignalsBlocked {
@@ -22,7 +25,7 @@ public:
   ~SignalsBlocked() { restore_signals(before_); }
 
 private:
-  sigset_t before_;
+  SignalMask before_;
 };
 
 } // namespace nearfar::os

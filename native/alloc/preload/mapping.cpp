@@ -10,6 +10,7 @@
 #include "base/call_site.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
+#include "os/signals.hpp"
 
 #ifndef MAP_HUGE_MASK
 #define MAP_HUGE_MASK 0x3f
@@ -49,6 +50,7 @@ void walk_tables_once(CallSite site, std::size_t longest, CallChain& chain) {
 void find_chain(CallSite site, MappingOrigin& own) {
   const Plan& plan = process_allocator.plan;
   const std::size_t longest = plan.mapping.longest;
+  own.chain_length = 0;
   if (longest == 0) return;
   CallChain chain;
   chain.addresses[0] = site.return_address;
@@ -67,6 +69,7 @@ void describe_contents(int flags, int fd, MappingOrigin& own) {
   const bool anonymous = (flags & MAP_ANONYMOUS) != 0;
   const bool is_private = (flags & MAP_TYPE) == MAP_PRIVATE;
   own.kind = anonymous && is_private ? MappedKind::anonymous : MappedKind::file;
+  own.name[0] = '\0';
   if (anonymous && !is_private)
     std::strcpy(own.name, (flags & MAP_HUGETLB) != 0 ? "anon_hugepage" : "zero");
   else if (!anonymous && process_allocator.plan.mapping.has_files)
@@ -80,16 +83,30 @@ std::size_t page_bytes_of(int flags) {
   return shift == 0 ? huge_page : std::size_t{1} << shift;
 }
 
+/// What a call maps. Not on the stack, which may be that of a signal handler; signals are blocked
+/// meanwhile.
+constinit thread_local MappingOrigin this_call;
+
 void place_mapping(const void* mapped, std::size_t bytes, int flags, int fd, CallSite site) {
   const int code = errno;
+  const os::SignalsBlocked blocked;
   const std::size_t page_bytes = page_bytes_of(flags);
-  MappingOrigin own;
+  MappingOrigin& own = this_call;
   own.begin = reinterpret_cast<std::uintptr_t>(mapped);
   own.bytes = (bytes + page_bytes - 1) & ~(page_bytes - 1);
   find_chain(site, own);
   describe_contents(flags, fd, own);
   process_allocator.mappings.add(own, (flags & MAP_FIXED) != 0, page_bytes);
   errno = code;
+}
+
+void* resize_mapping(const ResizeCall& call, CallSite site) {
+  const os::SignalsBlocked blocked;
+  MappingOrigin& own = this_call;
+  own.kind = MappedKind::unknown;
+  own.name[0] = '\0';
+  find_chain(site, own);
+  return process_allocator.mappings.resize(call, own);
 }
 
 struct PlacedMapping {
@@ -104,12 +121,10 @@ struct PlacedMapping {
   [[gnu::always_inline]] static void* resize(void* old, std::size_t old_bytes, std::size_t bytes,
                                              int flags, void* target, CallSite site) {
     if (!is_placed(site)) return next_mremap(old, old_bytes, bytes, flags, target);
-    MappingOrigin own;
-    find_chain(site, own);
     const bool keeps_old = old_bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0;
-    return process_allocator.mappings.resize({reinterpret_cast<std::uintptr_t>(old), old_bytes,
-                                              bytes, flags, keeps_old, target, next_mremap},
-                                             own);
+    return resize_mapping({reinterpret_cast<std::uintptr_t>(old), old_bytes, bytes, flags,
+                           keeps_old, target, next_mremap},
+                          site);
   }
 
   [[gnu::always_inline]] static int unmap(void* at, std::size_t bytes, CallSite site) {

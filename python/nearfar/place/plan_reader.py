@@ -11,23 +11,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from nearfar.errors import BadInputError
-from nearfar.files import read_text, require_file
+from nearfar.errors import BadInputError, MachineError, NearfarError
+from nearfar.files import read_text_bytes, require_file
+from nearfar.place.tier_options import TIER_NAME, parse_size, parse_tier_options
 
 _HEAD = "hmalloc-plan 1"
 _MAX_LINES = 10_000
 _MAX_FRAMES = 16
 _MAX_BUDGETS = 100
 _LONGEST_NAME = 63
+_LONGEST_SPECIFICATION = 511
+_MAX_TIERS = 8
 _PAGE = 4096
 _MAPPED = ("map=", "globals=")
+#: An encoding with one character for each byte.
+_BYTES = "latin-1"
 _NEXT = "see docs/formats/plan.md"
-_TIER_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 _BUILD_ID = r"(?:[0-9a-f]{2}){4,32}"
 _FRAME = re.compile(rf"(?:name:.{{0,63}}|{_BUILD_ID})\+0x[0-9a-f]{{1,16}}")
 _OBJECT = re.compile(rf"name:.{{0,63}}|{_BUILD_ID}")
 _ADDRESS = re.compile(r"0x([0-9a-f]{1,16})")
-_SIZE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?:B|([kKMGT])(iB|B)?)?")
 _RATIO = re.compile(r"(?=.{1,11}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 #: Larger than any size.
 _NO_LIMIT = (1 << 64) - 1
@@ -76,8 +79,15 @@ def read_plan(path: Path, tiers: Iterable[str] = ()) -> PlanFile:
     Raises BadInputError with file and line.
     """
     require_file(path, "plan", "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md")
-    text = read_text(path, "name a readable plan file")
-    return _Reader(path, {"near", *tiers}).read(text)
+    data = read_text_bytes(path, "name a readable plan file")
+    if b"\0" in data:
+        raise BadInputError(f"cannot read {path}: it is a binary file", _NEXT)
+    return _Reader(path, {"near", *tiers}).read(data.decode(_BYTES))
+
+
+def _shown(text: str) -> str:
+    """A part of a plan, which is read as bytes: names of files may be in any encoding."""
+    return text.encode(_BYTES).decode(errors="replace")
 
 
 class _Reader:
@@ -91,8 +101,12 @@ class _Reader:
 
     def read(self, text: str) -> PlanFile:
         lines = text.split("\n")
-        if len(lines) > _MAX_LINES + (not lines[-1]):
-            raise self._refused("a plan has at most 10000 lines", "")
+        count = len(lines) - (not lines[-1])
+        if count > _MAX_LINES:
+            raise BadInputError(
+                f"{self._path}: a plan has at most {_MAX_LINES} lines, and this one has {count}",
+                _NEXT,
+            )
         begun = False
         for line in lines:
             self._line += 1
@@ -113,12 +127,13 @@ class _Reader:
         return self._refused(f"the first line must be '{_HEAD}', not", line)
 
     def _refused(self, complaint: str, part: str, next_step: str = _NEXT) -> BadInputError:
-        return BadInputError(f"{self._path}:{self._line}: {complaint} '{part[:80]}'", next_step)
+        shown = _shown(part[:80])
+        return BadInputError(f"{self._path}:{self._line}: {complaint} '{shown}'", next_step)
 
     def _statement(self, words: list[str]) -> None:
         match words:
             case ["rule", *rest]:
-                self._rules.append(self._rule(rest, " ".join(words)))
+                self._rules.append(self._rule(rest, _shown(" ".join(words))))
             case ["tier", *rest]:
                 self._tier(rest)
             case ["default", _, _, *_] | ["unwind", "tables" | "frame-pointers", _, *_]:
@@ -133,18 +148,36 @@ class _Reader:
                 raise self._refused("expected rule, tier, default or unwind, not", words[0])
 
     def _tier(self, words: list[str]) -> None:
-        if not words or not _TIER_NAME.fullmatch(words[0]):
+        if not words or not TIER_NAME.fullmatch(words[0]):
             raise self._refused("invalid tier name", words[0] if words else "")
-        if len(words) != 2:
+        if len(words) != 2 or len(words[1]) > _LONGEST_SPECIFICATION:
             raise self._refused("expected NAME SPECIFICATION of tier", words[0])
-        if words[0] not in self._given:
-            self._tiers.setdefault(*words)
-        self._given.add(words[0])
+        name, specification = words
+        if name in self._given:
+            return
+        try:
+            self._check_tier(name, _named(specification))
+        except NearfarError as error:
+            what = f"{self._path}:{self._line}: {error.what}"
+            raise type(error)(what, error.next_step) from None
+        self._tiers[name] = _named(specification)
+        self._given.add(name)
+
+    def _check_tier(self, name: str, specification: str) -> None:
+        target = parse_tier_options(specification).spill_to
+        # Two numbers of tiers are those of near and far.
+        if name != "far" and len(self._given - {"near", "far"}) >= _MAX_TIERS - 2:
+            raise MachineError(f"all {_MAX_TIERS} tiers exist already", "use one of them")
+        if target and (target == name or target not in self._given):
+            raise BadInputError(
+                f"invalid overflow=spill:{target} of tier {name}: no other tier has this name",
+                "use near, far or the name of an existing tier",
+            )
 
     def _known(self, words: list[str]) -> str:
         """The tier that the words begin with."""
         tier = words[0] if words else ""
-        if not _TIER_NAME.fullmatch(tier):
+        if not TIER_NAME.fullmatch(tier):
             raise self._refused("invalid tier name", tier)
         if tier not in self._given:
             raise self._refused(
@@ -188,22 +221,17 @@ def _words(line: str) -> list[str]:
     return [word for word in re.split("[ \t]+", line.split("#", 1)[0].rstrip(" \t\r")) if word]
 
 
-def _size(text: str) -> int | None:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        return None
-    whole, fraction, letter, unit = match.groups()
-    power = " KMGT".index((letter or " ").upper())
-    scale: int = (1000 if unit == "B" else 1024) ** power
-    return int(whole) * scale + int(((fraction or "") + "000")[:3]) * scale // 1000
+def _named(text: str) -> str:
+    """A name as the other parts of nearfar have it."""
+    return text.encode(_BYTES).decode(errors="surrogateescape")
 
 
 def _bounds(text: str) -> tuple[int, int] | None:
     low, dots, high = text.partition("..")
     if not dots or not (low or high):
         return None
-    least = _size(low) if low else 0
-    most = _size(high) if high else _NO_LIMIT
+    least = parse_size(low) if low else 0
+    most = parse_size(high) if high else _NO_LIMIT
     return (least, most) if least is not None and most is not None and least <= most else None
 
 
@@ -219,13 +247,15 @@ def _with_map(rule: PlanRule, value: str) -> PlanRule | None:
     match kind:
         case "anonymous" | "heap" if kind == value:
             return replace(rule, placed=kind)
-        case "name" | "file" if 0 < len(name.encode(errors="surrogateescape")) <= _LONGEST_NAME:
-            return replace(rule, placed=kind, name=name)
+        case "name" | "file" if 0 < len(name) <= _LONGEST_NAME:
+            return replace(rule, placed=kind, name=_named(name))
     return None
 
 
 def _with_globals(rule: PlanRule, value: str) -> PlanRule | None:
-    return replace(rule, placed="globals", name=value) if _OBJECT.fullmatch(value) else None
+    if not _OBJECT.fullmatch(value):
+        return None
+    return replace(rule, placed="globals", name=_named(value))
 
 
 def _with_sizes(rule: PlanRule, value: str) -> PlanRule | None:
@@ -259,7 +289,7 @@ _OF_MAPPINGS = {
 _OF_BLOCKS = {
     "site": _if_valid(_chain),
     "size": _with_sizes,
-    "thread": _if_valid(lambda value: 0 < len(value.encode(errors="surrogateescape")) < 16),
-    "budget": _if_valid(lambda value: (size := _size(value)) is not None and size < 1 << 63),
+    "thread": _if_valid(lambda value: 0 < len(value) < 16),
+    "budget": _if_valid(lambda value: (size := parse_size(value)) is not None and size < 1 << 63),
     "ratio": _if_valid(lambda value: bool(_RATIO.fullmatch(value)) and float(value) <= 1),
 }

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearfar.errors import BadInputError, MachineError
-from nearfar.units import format_size, parse_cpus, parse_size
+from nearfar.errors import BadInputError, MachineError, NearfarError
+from nearfar.place.tier_options import TierOptions, parse_tier_options
+from nearfar.units import format_size, parse_cpus
 
 _NODES = Path("/sys/devices/system/node")
-#: Options of libhmalloc (hmalloc(3)) that do not concern pages that exist.
-_WITHOUT_EFFECT = re.compile(
-    r"bind|prefer|weighted|populate|pages=(thp|4k)|overflow=.*|reserve=.*|fork=.*"
-)
-_NUMA = re.compile(r"numa:([0-9]+(?:\+[0-9]+)*)")
 
 
 @dataclass(frozen=True)
@@ -41,50 +36,24 @@ def node_tiers(tiers: Mapping[str, str]) -> dict[str, NodeTier]:
 
 
 def _tier(name: str, specification: str) -> NodeTier:
-    memory, *options = specification.split(",")
-    nodes = _nodes(name, memory)
-    capacity, weights = None, {}
-    for option in options:
-        if option.startswith("capacity="):
-            capacity = parse_size(option.removeprefix("capacity="))
-        elif option.startswith("weights="):
-            weights = _weights(name, memory, option.removeprefix("weights="))
-        elif not _WITHOUT_EFFECT.fullmatch(option):
-            raise BadInputError(
-                f"invalid option '{option}' of tier {name}", "hmalloc(3) lists the options of tiers"
-            )
-    return NodeTier(name, specification, nodes, capacity, weights)
+    try:
+        options = parse_tier_options(specification)
+    except NearfarError as error:
+        raise type(error)(f"{error.what} (tier {name})", error.next_step) from None
+    nodes = _nodes(name, options)
+    return NodeTier(name, specification, nodes, options.capacity_bytes, options.weights)
 
 
-def _weights(name: str, memory: str, text: str) -> dict[int, int]:
-    """Weights by node, of a tier that names its nodes."""
-    nodes = memory.removeprefix("numa:").split("+")
-    weights = text.split(":")
-    valid = all(re.fullmatch("[0-9]{1,3}", each) and 1 <= int(each) <= 255 for each in weights)
-    if not valid or len(weights) != len(nodes) or len(nodes) < 2:
-        raise BadInputError(
-            f"invalid weights '{text}' of tier {name}: one of 1 to 255 for each of its nodes",
-            f"write them like --tier {name}=numa:0+1,weights=5:3",
-        )
-    found: Counter[int] = Counter()
-    for node, weight in zip(nodes, weights, strict=True):
-        found[int(node)] += int(weight)
-    return found
-
-
-def _nodes(name: str, memory: str) -> frozenset[int]:
-    if memory == "dram":
+def _nodes(name: str, options: TierOptions) -> frozenset[int]:
+    if options.kind == "dram":
         return nodes_with("has_memory") & nodes_with("has_cpu") or nodes_with("has_memory")
-    match = _NUMA.fullmatch(memory)
-    if match is None:
-        from nearfar._native import parse_tier
-
-        parse_tier(memory)  # raises for an invalid tier
+    if not options.nodes:
         raise BadInputError(
-            f"tier {name} is {memory}, and pages of a running process can only move between nodes",
+            f"tier {name} is {options.kind}:, and pages of a running process can only move between "
+            "nodes",
             f"name nodes: --tier {name}=numa:1; `nearfar topo` lists them",
         )
-    nodes = frozenset(int(number) for number in match[1].split("+"))
+    nodes = frozenset(options.nodes)
     absent = nodes - nodes_with("has_memory")
     if absent:
         raise MachineError(
