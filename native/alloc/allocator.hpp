@@ -3,8 +3,8 @@
 //
 // To allocate a small block: class_of(), pop from the thread's BlockStack, mark the block live. To
 // free it: look up its span, then its slab and state, push on the BlockStack. An empty stack is
-// refilled to half from its SlabClass; a full one returns its older half, or the blocks of slabs that
-// the thread does not own. Slabs and large blocks consist of runs of spans.
+// refilled to half from its SlabClass; a full one returns its older half, or the blocks of slabs
+// that the thread does not own. Slabs and large blocks consist of runs of spans.
 //
 // Errors         nullptr with errno ENOMEM, ENODEV or EINVAL; last_error() returns the message.
 // Thread safety  any thread, once open.
@@ -59,7 +59,8 @@ public:
   void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
   /// Resizes a live block and moves it to `tier`.
   void* reallocate(unsigned tier, void* ptr, std::size_t size);
-  /// The same in an arena, with the given alignment.
+  /// Allocates in an arena. `alignment` is a power of two; `zeroed` is set if the block is known to
+  /// be zero.
   void* allocate_in_arena(Arena& arena, std::size_t alignment, std::size_t size,
                           bool* zeroed = nullptr);
   void* reallocate_in_arena(Arena& arena, void* ptr, std::size_t size);
@@ -83,7 +84,7 @@ public:
   /// The budget that a block is charged to: 1 + its number, 0 for none.
   void set_budget(void* block, int budget);
 
-  /// Returns memory that has decayed in all tiers to the system. Does nothing if purge_lock is
+  /// Returns decayed memory of all tiers to the system. Does nothing if purge_lock is
   /// held. Preserves errno.
   void return_old_memory();
   /// Returns all free memory of a tier to the system, including the calling thread's stacks.
@@ -99,7 +100,7 @@ public:
   void drop_stacks();
   /// Frees the blocks in a cache's stacks for a tier; keeps the newest `keep_bytes` of each class.
   void flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes = 0);
-  /// Frees all blocks in a cache's stacks, which owns no slabs then.
+  /// Frees all blocks in a cache's stacks; afterwards the cache owns no slabs.
   void empty_cache(ThreadCache& cache);
   /// Sets home_stacks and fast_owner of the calling thread by the settings.
   void choose_home() const;
@@ -195,8 +196,8 @@ inline std::size_t rounded_size(std::size_t size) {
   return rounded < size ? size : rounded;
 }
 
-/// If try_allocate() fails, returns the blocks in idle caches and empty slabs to the tier's free runs,
-/// and tries once more.
+/// If try_allocate() fails, returns the blocks in idle caches and empty slabs to the tier's free
+/// runs, and tries once more.
 template <class Try>
 void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   void* block = try_allocate();

@@ -1,9 +1,9 @@
 // Arenas: heaps that the program creates in a tier and destroys with all their blocks
-// (hm_heap_create()).
+// (hm_heap_create()). Not an arena in the sense of jemalloc.
 //
-// An arena has size classes of its own, whose slabs are runs of the tier, and large blocks. The span
-// table has the arena of each of these spans; blocks of arenas are not kept in stacks of threads, so
-// that an arena can be destroyed at once.
+// An arena has size classes of its own, whose slabs are runs of the tier, and large blocks. The
+// span table has the arena of each of these spans; blocks of arenas are not kept in stacks of
+// threads, so that an arena can be destroyed at once.
 //
 // Life            an Arena is never freed: it is used again for the next one that is created.
 // Thread safety   any thread; the caller ensures that nothing uses an arena while it is destroyed.

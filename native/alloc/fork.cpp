@@ -18,7 +18,7 @@ namespace nearfar::alloc {
 
 namespace {
 
-/// The copy of a tier in a file for the child.
+/// The child's copy of a tier in a file.
 struct TierCopy {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
@@ -38,8 +38,9 @@ std::size_t used_bytes(const RunAllocator& runs) {
   return std::size_t{runs.used_spans()} << span_shift;
 }
 
-/// Calls visit(offset, bytes) for each part of a tier with spans that may have been written; holes in
-/// the file stay holes. Skips free runs and guard spans (the inaccessible last span of a large block).
+/// Calls visit(offset, bytes) for each part of a tier with spans that may have been written; holes
+/// in the file stay holes. Skips free runs and guard spans (the inaccessible last span of a large
+/// block).
 template <class Visit>
 void for_used_parts(const RunAllocator& runs, const Visit& visit) {
   const std::uint32_t used = runs.used_spans();
@@ -177,8 +178,9 @@ void adopt_copy(TierHeap& tier, TierCopy& copy_of_tier) {
   }
 }
 
-/// Takes over the blocks of threads that the child does not have. Their stacks for a removed tier leak,
-/// too, so that no later thread keeps its blocks.
+/// Takes over the blocks of threads that the child does not have. The stacks of these caches for a
+/// removed tier are abandoned, so that a thread that takes such a cache does not get that tier's
+/// blocks.
 void adopt_thread_caches() {
   process_allocator.caches.retire_others([](ThreadCache& cache) {
     forget_quarantine(cache);
@@ -191,8 +193,8 @@ void adopt_thread_caches() {
 // os::at_fork() blocks signals from before the first lock until after the last, so that no handler
 // forks in between.
 
-/// Whether before_fork() acquired the locks. A child that no handler prepared cannot wait for locks,
-/// and its own children are as it is.
+/// Whether before_fork() acquired the locks. A child that no handler prepared cannot wait for
+/// locks, and its own children are as it is.
 constinit std::atomic<bool> has_locks{false};
 
 void before_fork() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {

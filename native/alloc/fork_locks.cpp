@@ -8,9 +8,9 @@ namespace nearfar::alloc {
 
 namespace {
 
-/// Calls visit(lock) for each lock in the order of lock_order.hpp. While tiers_lock is held, all
-/// calls visit the same locks, but for those of arenas: their list grows under the lock of arenas,
-/// and an arena is never freed.
+/// Calls visit(lock) for each lock in the order of lock_order.hpp. While tiers_lock is held, the
+/// set of locks is fixed, except that arenas are added until the lock of arenas is held. An arena
+/// is never freed.
 template <class Visit>
 void for_each_lock(const Visit& visit) {
   Allocator& a = process_allocator;
@@ -38,7 +38,7 @@ void for_each_lock(const Visit& visit) {
 /// The locks that the interrupted call holds.
 struct HeldLocks {
   static constexpr unsigned capacity =
-      8; ///< seven levels can be interrupted; the first four block signals
+      8; ///< signals are blocked under the first four of eleven levels
   os::Lock* locks[capacity] = {};
   unsigned count = 0;
 
@@ -82,8 +82,9 @@ bool lock_all_in_time() {
   return false;
 }
 
-/// The holder of a lock may be in a handler that forks, and wait for libc's lock of the list of
-/// streams, which this thread has acquired for its own fork.
+/// Acquires all locks. After a timeout releases them, pauses and tries again, because the holder of
+/// a lock may be in a handler that forks, and wait for libc's lock of the list of streams, which
+/// this thread has acquired for its own fork.
 void lock_all() {
   while (!lock_all_in_time())
     os::pause_fork(pause_ms);

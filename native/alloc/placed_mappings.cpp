@@ -61,8 +61,8 @@ void PlacedMappings::start(Allocator& allocator) {
   active_.store(true, relaxed);
 }
 
-/// A full node does not end the program: further pages of tiers that are bound go to other nodes
-/// then.
+/// `bind` is applied as `prefer`, so that a full node does not end the program: further pages go to
+/// other nodes.
 void PlacedMappings::copy_policies() {
   for (unsigned t = 0; t < tier_count; ++t) {
     if (!allocator_->tiers[t].ready()) continue;
@@ -82,9 +82,10 @@ bool PlacedMappings::is_known(const MappingOrigin& own) {
   });
 }
 
-/// Finds the frames of rules again before the first call of a chain with an address in an object that
-/// was loaded meanwhile. Only then, because that takes the loader's lock: a thread that holds it while
-/// another one forks leaves it locked in the child (glibc 2.36).
+/// Resolves the frames of rules again when a call chain is first seen and has an address in an
+/// object that was loaded since the last resolution. Not more often, because this takes the
+/// loader's lock: a thread that holds it while another one forks leaves it locked in the child
+/// (glibc 2.36).
 void PlacedMappings::update_frames(const MappingOrigin& own) {
   if (rules_->longest == 0) return;
   const ErrnoSaved saved;
@@ -140,8 +141,8 @@ void PlacedMappings::add(const MappingOrigin& own, bool fixed, std::size_t page_
   table_.drop(outer);
 }
 
-/// Applies the rules to an area of `own`, which no interval overlaps. Bytes outside of all ranges are
-/// recorded too, if a rule knows the mapping: it may grow, or be replaced in part.
+/// Applies the rules to an area of `own`, which no interval overlaps. Bytes outside of all ranges
+/// are recorded too, if a rule knows the mapping: it may grow, or be replaced in part.
 void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer, os::Area area,
                            std::size_t page_bytes, Pages pages) {
   const bool is_known = std::any_of(rules_->begin(), rules_->end(), [&](const MappingRule& rule) {
@@ -164,8 +165,8 @@ void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer,
   table_.discard(shared);
 }
 
-/// Places and records an area; stripes separately, because the kernel moves and resizes no two of
-/// them at once.
+/// Places and records an area; stripes separately, because each is a mapping of the kernel's, and
+/// mremap() handles one per call.
 void PlacedMappings::place_part(MappingRule& rule, SharedOrigin* shared, os::Area area,
                                 Pages pages) {
   const NodePolicy& policy = policies_[rule.tier];

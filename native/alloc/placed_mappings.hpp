@@ -1,15 +1,15 @@
 // Memory that the program maps, and its global variables, placed by the rules of a plan.
 //
 // The kernel's memory policy of a mapping decides where its pages are allocated; it stays with the
-// mapping through mprotect(), growth and moves, but not through MAP_FIXED over it, which makes a new
-// mapping. Intervals that a rule placed are therefore kept: a mapping over a part of one belongs to
-// it too, and its pages are sampled before it is unmapped.
+// mapping through mprotect(), growth and moves, but not through MAP_FIXED over it, which makes a
+// new mapping. Placed intervals are therefore recorded: a mapping by MAP_FIXED inside one follows
+// the same rule, and its pages are sampled before it is unmapped.
 //
 // Errors         none are returned: a policy that the kernel refuses is reported once on standard
 //                error, and counted.
 // errno          is preserved.
-// Stack          below 1 KiB, as a handler on a small signal stack may map memory, unless call sites
-//                are compared by unwind tables, or one is called for the first time.
+// Stack          below 1 KiB, as a handler on a small signal stack may map memory, unless call
+//                sites are compared by unwind tables, or one is called for the first time.
 // Thread safety  start() by one thread; the others from any thread and from signal handlers.
 #pragma once
 
@@ -50,9 +50,9 @@ public:
 
   /// Places global variables of loaded objects and the brk heap, and mappings from now on.
   void start(Allocator& allocator) NEARFAR_EXCLUDES(lock);
-  /// Whether mappings of the program are to be placed; the functions below are not called otherwise.
-  /// In a child that no fork handler prepared, another thread may have held the lock: the child maps
-  /// memory as without a plan.
+  /// Whether mappings of the program are to be placed; the functions below are not called
+  /// otherwise. In a child that no fork handler prepared, another thread may have held the lock:
+  /// the child maps memory as without a plan.
   bool active() const {
     return active_.load(std::memory_order_relaxed) && !os::is_unprepared_child();
   }

@@ -1,9 +1,9 @@
-// Hardening: freed blocks are reused late, so that a use after free does not reach a new owner, and
-// a double free is detected.
+// Hardening: freed blocks are reused late, so that a use after free does not reach another object,
+// and a double free is detected.
 //
-// A quarantine has two halves. One fills; when it is full, all blocks of the other leave at once,
-// in a loop whose iterations are independent. A block thus waits for at least as many frees as a
-// half holds: 512 blocks, less if some are large.
+// A quarantine has two halves. One fills; when it is full, the other one is emptied at once, in a
+// loop whose iterations are independent, and fills next. A block thus waits for at least as many
+// frees as a half holds: 512, fewer if some blocks are large.
 //
 // Thread safety  a quarantine belongs to a thread.
 #pragma once
@@ -23,7 +23,7 @@ struct Quarantine {
   struct Half {
     static constexpr std::uint32_t capacity = 512;
     Block blocks[capacity];
-    Block* stop = blocks; ///< behind the last one, unless the half is filling
+    Block* stop = blocks; ///< past the last block; not valid for the half that fills
   };
 
   explicit Quarantine(std::size_t bytes);

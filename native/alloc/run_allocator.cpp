@@ -285,7 +285,7 @@ int RunAllocator::commit_range(std::uint32_t first, std::uint32_t spans) {
     const int fd = backing_.file.get();
     const int code = fd >= 0 ? os::reserve_part(fd, offset, bytes) : os::populate(at, bytes);
     if (code != 0) return code == EFAULT ? ENOSPC : code; // of populate(): the file is full
-  } else if (backing_.mapped) {                           // on a node: has it so much free?
+  } else if (backing_.mapped) {                           // bound to nodes
     if (os::free_bytes_of(backing_.options.nodes) < bytes) return ENOMEM;
     if (backing_.options.has_weights) set_node_policy(at, bytes, backing_.options, false);
   } else {
@@ -341,7 +341,8 @@ bool RunAllocator::discard(std::uint32_t first, std::uint32_t spans) const {
   return false;
 }
 
-/// Moves `at` to the first dirty part of free spans that is due. Returns its length, 0 if none.
+/// Moves `at` to the first dirty part of free spans that has decayed, or any if `all`. Returns its
+/// length, 0 if none.
 std::uint32_t RunAllocator::find_purgeable(std::uint32_t& at, std::uint32_t end, bool all) const {
   while (at < end) {
     if (!all) at = recent_.find(at, end, false);
@@ -368,8 +369,8 @@ std::uint32_t RunAllocator::detach_purgeable(unsigned bin, bool all) {
   return chain;
 }
 
-/// Detaches the spans between the frontier and its maximum so far. Returns their number, 0 if none
-/// is due.
+/// Detaches the free spans from the frontier to highest_. Returns their number, 0 if none has
+/// decayed.
 std::uint32_t RunAllocator::detach_purgeable_tail(bool all, std::uint32_t& first) {
   const os::LockGuard guard(lock_);
   std::uint32_t at = first = frontier_;

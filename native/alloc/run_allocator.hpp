@@ -1,15 +1,15 @@
 // Allocates runs of spans in one tier: slabs and large blocks consist of them.
 //
 // Free runs are kept in bins by length, eight per doubling, and coalesced with free neighbors. A
-// new run is taken from the first nonempty bin whose runs all fit, else at the frontier; all spans
-// from the frontier on are free. All metadata is in the span table: nothing is stored in the
-// tier.
+// new run is taken from the first runs of its own bin, else from the first nonempty bin whose runs
+// all fit, else at the frontier, else from any run that fits. All spans from the frontier on are
+// free. All metadata is in the span table: nothing is stored in the tier.
 //
 // Metadata and anonymous memory become writable when the frontier reaches them, because RLIMIT_DATA
 // limits what is writable.
 //
-// Thread safety  any thread; one lock per tier; of the system calls, only those of commit() and
-//                make_writable() are made under it.
+// Thread safety  any thread; one lock per tier. System calls under it: those of open(), close(),
+//                commit() and make_writable(), and of the guards of large blocks.
 #pragma once
 
 #include <cstddef>

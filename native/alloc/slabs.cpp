@@ -27,8 +27,8 @@ unsigned free_mask(const AtomicBlockState* states) { // one by one: a vector loa
   return mask;
 }
 #else
-/// A bit for each of 16 states that can be allocated. Owners concurrently write other states, never
-/// these.
+/// A mask of the blocks among 16 that can be allocated. Other threads concurrently write other
+/// states, never these.
 unsigned free_mask(const AtomicBlockState* states) {
   const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(states));
   return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmplt_epi8(v, _mm_set1_epi8(free_block + 1))));
@@ -404,8 +404,9 @@ std::size_t discard_claimed(Slab* slab, RunAllocator& runs) {
 
 } // namespace
 
-/// Removes slabs with dirty free blocks from their lists and owners to purge them, not all at a time
-/// because their blocks cannot be allocated meanwhile. Returns them chained; nullptr if none is left.
+/// Removes slabs with dirty free blocks from their lists and owners to purge them, not all at a
+/// time because their blocks cannot be allocated meanwhile. Returns them chained; nullptr if none
+/// is left.
 Slab* SlabClass::detach_partial(const Window& window, std::uint8_t now, bool all) {
   constexpr int max_count = 2048;
   const os::LockGuard guard(lock_);

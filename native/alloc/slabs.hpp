@@ -3,16 +3,16 @@
 // Each block has one byte of state outside the slab, which detects a double free and a pointer into
 // the middle of a block.
 //
-// A slab may have an owner: a thread's cache, which alone is served from it, so that threads do not
-// write to the same cache lines. Ownership decides where blocks go, not what is valid: blocks of any
-// slab may be freed, and allocated when the tier is full, by any thread.
+// A slab may have an owner: a thread's cache, which alone is refilled from it unless the tier is
+// full, so that threads do not write to the same cache lines. Ownership affects placement only: any
+// thread may free any block.
 //
 // Invariants     1. An owned slab is in its owner's list: those with free blocks in front.
 //                2. A slab without an owner is in the list of its class while it has free blocks.
 //                   Slabs without live blocks are at the end, until the decay returns them.
-//                3. A slab without live blocks has no owner.
-// Thread safety  any thread; one lock per class. The owner of a live block writes its state without
-//                the lock.
+//                3. A slab all of whose blocks are free has no owner.
+// Thread safety  any thread; one lock per class. The thread that frees a live block writes its
+//                state without the lock.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace nearfar::alloc {
 
-/// The state of a block. States up to `free_block` can be allocated (compared as numbers).
+/// The state of a block, which can be allocated if its state <= free_block.
 enum BlockState : std::int8_t {
   zeroed = 0,      ///< free, and zero since the system provided its memory
   free_block = 1,  ///< free, contents unknown
@@ -33,7 +33,7 @@ enum BlockState : std::int8_t {
   quarantined = 4, ///< freed, in a quarantine
   purging = 5,     ///< free, its pages are being returned to the system
   budgeted = 8,    ///< and up to 126: allocated, charged to budget number state - 8
-  no_block = 127,  ///< behind the last block
+  no_block = 127,  ///< past the last block
 };
 inline bool is_live(std::int8_t state) {
   return state == live || (state >= budgeted && state < no_block);
@@ -147,8 +147,8 @@ public:
   std::uint32_t allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
                          std::uint32_t wanted, BlockState state, bool& all_zeroed,
                          SlabList* owned = nullptr);
-  /// Frees blocks that no thread holds, for the owner of `owned`. A slab of another owner loses its
-  /// owner once half of it is free.
+  /// Returns blocks that are in no thread's stack. `owned`: slabs of the calling thread's cache. A
+  /// slab of another cache has no owner once half of its blocks are free.
   void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
             const SlabList* owned = nullptr);
   /// The same for a block that does not come from a thread's stack.
@@ -156,8 +156,8 @@ public:
   /// Takes all slabs of a list from their owner.
   void disown(const Window& window, SlabList& owned);
 
-  /// Returns slabs without live blocks to the source, and free pages of other slabs to the system; if
-  /// not `all`, only those that are old_enough(). Returns bytes of pages returned to the system.
+  /// Returns slabs without live blocks to the source, and free pages of other slabs to the system;
+  /// if not `all`, only those that are old_enough(). Returns bytes of pages returned to the system.
   std::size_t purge(const SlabSource& source, std::uint8_t now, bool all);
   /// Whether purge() would have anything to return, now or later.
   bool has_dirty() const { return dirty_.load(std::memory_order_relaxed); }

@@ -2,10 +2,11 @@
 // each span.
 //
 // Invariants  1. Tier t covers 2^shift bytes from base + (t << shift).
-//             2. The entry of a span has the kind `slab` or `arena_slab` exactly while a slab (of an
-//                arena) covers it, `large` while it is the first span of a large block, free_head
-//                and free_tail at the two ends of a free run, and `none` otherwise: inside runs and
-//                large blocks, and where nothing was ever allocated.
+//             2. The entry of a span has the kind `slab` or `arena_slab` exactly while a slab (of
+//                an arena) covers it, `large` while it is the first span of a large block,
+//                free_head and free_tail at the two ends of a free run, and `none` everywhere else:
+//                inside free runs and large blocks, in guards of slabs, in detached runs, and from
+//                the frontier on.
 // Thread safety  open() from any thread. The entries of a free run are written under
 //                RunAllocator::lock; the entries of an allocated run by its owner: the slab's class
 //                under its lock, or the thread that owns the large block. Readers need no lock.
@@ -29,12 +30,13 @@ enum class SpanKind : std::uint8_t { none, slab, large, free_head, free_tail, ar
 
 /// 16 bytes per span: 1/4096 of a tier's size, and only for the part that was used.
 struct Span {
-  std::atomic<std::uint64_t> word;   ///< slab: address of its states; free_head: next, previous
-  std::atomic<std::uint32_t> extent; ///< slab: first span; large, free_head: length; tail: head
+  std::atomic<std::uint64_t> word; ///< slab: address of its states; free_head: next, previous
+  std::atomic<std::uint32_t>
+      extent; ///< slab: first span; large, free_head: length; free_tail: the run's first span
   std::atomic<std::uint8_t> kind_value;
   std::atomic<std::uint8_t> size_class;
-  /// slab: number of the owner, or no_owner. Others: 1 + number of the arena, or 0, and in the upper
-  /// byte 1 + number of the budget that a large block is charged to, or 0.
+  /// slab: number of the owner, or no_owner. Others: 1 + number of the arena, or 0, and in the
+  /// upper byte 1 + number of the budget that a large block is charged to, or 0.
   std::atomic<std::uint16_t> detail;
 
   SpanKind kind(std::memory_order order = std::memory_order_relaxed) const {
@@ -86,8 +88,8 @@ public:
   }
   Span& span_of(const void* ptr) const { return spans[span_index(ptr)]; }
 
-  /// The last span of a large block, which is its guard in a hardened heap, becomes inaccessible when
-  /// the block is allocated, and accessible before it is freed.
+  /// The last span of a large block, which is its guard in a hardened heap, becomes inaccessible
+  /// when the block is allocated, and accessible before it is freed.
   void close_guard(std::uint32_t first) const;
   void open_guard(std::uint32_t first) const;
 

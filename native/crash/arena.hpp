@@ -46,8 +46,8 @@ class Arena {
 public:
   /// Memory at a place of its own that stays: pointers into the pool keep their value.
   explicit Arena(std::size_t bytes);
-  /// Memory of a new file that other programs read. `file`: the descriptor if these programs may change
-  /// the file, which is then compared and restored after each of them; otherwise -1.
+  /// Memory of a new file that other programs read. `file`: the descriptor if these programs may
+  /// change the file, which is then compared and restored after each of them; otherwise -1.
   Arena(std::byte* shared, std::size_t bytes, int file);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -2,8 +2,9 @@
 //
 // How   1. From the failing image every pending line is made as new as it can be, as long as the
 //          image still fails: what stays old is *missing*. 2. Of the rest, every line is made as
-//          old as it can be: lines that must stay new for the failure became durable *too early*. Each step is one run of recovery,
-//          so the result is minimal in the sense that no single line can be left out.
+//          old as it can be: lines that must stay new for the failure became durable *too early*.
+//          Each step is one run of recovery, so the result is minimal in the sense that no single
+//          line can be left out.
 //       Only missing lines: something acknowledged was not made durable. Only early ones: it was
 //       overwritten in place, unlogged. Both: the early store overtook the missing one.
 //       Stores of the program are blamed before those of libpmemobj, whose log follows from them.

@@ -35,8 +35,8 @@ struct Options {
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  /// The exploration ends after this many consecutive violations without a new finding. Each costs a
-  /// search for the store to blame.
+  /// The exploration ends after this many consecutive violations without a new finding. Each costs
+  /// a search for the store to blame.
   std::uint64_t violations = 200;
   std::uint64_t progress_interval = 4096; ///< states between two calls of the progress
   /// The reads of the checker are unknown (another program): every pending line matters.
@@ -87,8 +87,8 @@ private:
       return acknowledged * 8 + in_flight * 4u + finished * 2u + (level > 0 ? 1u : 0u);
     }
   };
-  /// After two images of a series have failed by a well-known finding, the rest of the series waits for
-  /// the last passes, so that one cause does not use up the budget.
+  /// After two images of a series have failed by a well-known finding, the rest of the series waits
+  /// for the last passes, so that one cause does not use up the budget.
   struct Patience {
     int left = 2;
     bool is_over() const { return left <= 0; }

@@ -6,8 +6,8 @@
 //                  Rudoff, "Persistent memory programming", ;login: 42(2), 2017). A store of more
 //                  than 8 bytes counts as its aligned pieces of at most 8, in ascending order.
 //                - Lines are independent of each other: any may have been written back at any time.
-//                - A flush takes effect at the next fence of its thread: after it, what the line held
-//                  at the flush is durable. Without that fence nothing is promised.
+//                - A flush takes effect at the next fence of its thread: after it, what the line
+//                  held at the flush is durable. Without that fence nothing is promised.
 //                - Non-temporal stores need the fence alone. A write-combining buffer holds one
 //                  line, so they too become durable as a prefix in their line.
 //                - What was not flushed and fenced stays pending, over any number of fences.
@@ -74,9 +74,9 @@ struct Changed {
 
 /// Walks through a log from failure point to failure point. A failure point lies just before a
 /// fence that makes something durable, because its images include those of every point since the
-/// previous fence; the last one is the end of the log. Another lies before an access
-/// that makes the other host write a line back, and before each piece of a store whose host keeps its
-/// caches (eADR).
+/// previous fence; the last one is the end of the log. Another lies before an access that makes the
+/// other host write a line back, and before each piece of a store whose host keeps its caches
+/// (eADR).
 class Persistency {
 public:
   /// `durable` is changed in place as fences pass; what `carried` holds is pending from the start

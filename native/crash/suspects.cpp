@@ -170,8 +170,8 @@ private:
   Ranges ever_logged_;
   bool transactions_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> dirty_; ///< stores by line
-  /// By thread: stores that a fence will make durable; unfenced_: those after which the thread has not
-  /// stored to another line.
+  /// By thread: stores that a fence will make durable; unfenced_: those after which the thread has
+  /// not stored to another line.
   std::unordered_map<std::uint16_t, std::vector<std::pair<std::uint32_t, std::uint64_t>>> awaiting_,
       unfenced_;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> fresh_; ///< since the last fence, with lines

@@ -1,9 +1,9 @@
 // Copies into private memory that was never touched.
 //
 // A page that is touched for the first time is cleared by the kernel before it is written. By
-// userfaultfd(2) the kernel fills pages with the copy at once, in two thirds of the time. Where that
-// is refused (a kernel before 5.11) or system calls are filtered (seccomp), pages are touched. A filter
-// may end the program for a call that it does not expect, so neither userfaultfd(2) nor
+// userfaultfd(2) the kernel fills pages with the copy at once, in two thirds of the time. Where
+// that is refused (a kernel before 5.11) or system calls are filtered (seccomp), pages are touched.
+// A filter may end the program for a call that it does not expect, so neither userfaultfd(2) nor
 // process_vm_readv(2) is used then.
 //
 // Thread safety  one thread; no other thread uses the memory meanwhile.
@@ -24,9 +24,9 @@ public:
   PageCopier& operator=(const PageCopier&) = delete;
   ~PageCopier() { stop(); }
 
-  /// Copies whole pages to pages that were not copied to before. Pages that cannot be read are skipped,
-  /// unless system calls are filtered: other threads make guards of a heap inaccessible meanwhile, if
-  /// the fork is in a handler and its thread could not have all locks.
+  /// Copies whole pages to pages that were not copied to before. Pages that cannot be read are
+  /// skipped, unless system calls are filtered: other threads make guards of a heap inaccessible
+  /// meanwhile, if the fork is in a handler and its thread could not have all locks.
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 private:

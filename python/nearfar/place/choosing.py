@@ -24,7 +24,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, max_bytes
 from nearfar.place.program_data import ProgramData
 
-#: Budgets of the curve between zero and all movable memory.
+#: Intervals of the curve movable memory.
 POINTS = 9
 _PAGE = 4096
 _AS_FAST = 1.0002

@@ -145,9 +145,11 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
 
 
 def _count_once(made: list[Stalls], places: list[tuple[int, Samples]], run: _Run) -> None:
-    """Bytes that several places in a loop pass together, such as the loads of an unrolled loop: all
-    of their samples are one stream, too. Of a line that is loaded and stored, the store counts: it
-    is read for the store and written."""
+    """Bytes that several places in a loop pass together, such as the loads of an unrolled loop.
+
+    Their samples together form one stream, whose bytes are counted once: for the stores first, as a
+    line is read for a store and written; the rest for the loads.
+    """
     import numpy as np
 
     together = np.concatenate([part for _, part in places])

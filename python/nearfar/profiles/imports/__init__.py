@@ -18,8 +18,9 @@ _READERS = {"mess": mess, "mlc": mlc, "stream": stream}
 def import_profile(
     files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: tuple[int, int] = (0, 0)
 ) -> Profile:
-    """Make the profile of a memory from outputs of other tools; the first file that has a figure
-    counts. ``nodes``: the NUMA node of the processor and of the memory, where a file has several.
+    """Make the profile of a memory from outputs of other tools; if several files have the same
+    figure, that of the first one is used. ``nodes``: the NUMA nodes of CPUs and memory, for a file
+    that has several.
 
     Raises BadInputError for a file that is not such an output, or is damaged.
     """

@@ -24,7 +24,7 @@ _SECTIONS = {
     "loaded": r"Measuring Loaded Latencies",
     "others": r"Measuring ",
 }
-#: Fractions of reads of mlc's mixes; of its stream-triad, two reads and a write.
+#: Fractions of reads of mlc's mixes.
 _MIXES = {"ALL Reads": 1.0, "3:1 Reads-Writes": 0.75, "2:1 Reads-Writes": 2 / 3}
 _MIXES |= {"1:1 Reads-Writes": 0.5}
 _MATRICES = ("latencies", "bandwidths")

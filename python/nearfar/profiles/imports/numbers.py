@@ -42,8 +42,9 @@ class Quantity:
         return value
 
 
-#: A load from the fastest cache takes longer than the least, a block of a disk less than the most.
+#: Less than a load from the fastest cache, more than a block from a disk.
 LATENCY = Quantity("latency", "ns", 1, 0.1, 1e8)
-#: Less than a floppy disk, and twice what the fastest accelerator has: 10^6 for 10^9 is noticed.
+#: Less than a floppy disk, and twice what the fastest accelerator has, so that a wrong unit is
+#: refused.
 _BANDWIDTHS = (1e3, 2e13)
 RATE = Quantity("bandwidth", "MB/s", 1e6, *_BANDWIDTHS)
