@@ -280,7 +280,7 @@ C_PROGRAMS = {
     ("name", "words"),
     [
         ("forks", "2 processes were traced as one"),
-        ("nothing", "no memory was seen that a plan can move"),
+        ("nothing", "no memory that a plan can move"),
     ],
 )
 def test_programs_of_which_something_is_to_be_said(

@@ -13,7 +13,9 @@ from nearfar.units import parse_seconds
 
 Budget = Annotated[
     str | None,
-    flags.size("--near-budget", "Near memory for the heap (default: at the knee of the curve)."),
+    flags.size(
+        "--near-budget", "Near memory for all movable data (default: at the knee of the curve)."
+    ),
 ]
 Far = Annotated[
     list[str] | None,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Fraction of the distances within a factor of two of the median speed, in its direction, above
-#: which accesses are a stream: random accesses reach about 0.25.
+#: Accesses are a stream if at least this fraction of speeds has the direction of the median and is
+#: within a factor of two of it. Random accesses reach about 0.25.
 STEADY = 0.5
 _MIN_DISTANCES = 4
 #: Samples between which the speed is measured are at most this many sampling periods apart: a

@@ -68,7 +68,7 @@ def advise(
 ) -> FarResult:
     """The curve, the plan's point on it, the sites, other costs, and other policies.
 
-    ``load``: makes times those under the program's own load, where its traffic is much.
+    ``load``: if given, and its traffic is high, times include the load of the program itself.
     """
     coster = asked.coster
     if load is not None and not load.matters():

@@ -5,8 +5,9 @@ these gains makes the choices; the model then runs each choice as a whole, so th
 stalls are not counted twice. On the curve, a choice that is not better than one with less near
 memory is replaced by that one.
 
-The whole near budget may be used: of choices as fast as the fastest (within 0.02 %), the one with
-the least far traffic per near byte is taken. Far accesses that the core hides still cost energy,
+The whole near budget may be used: of choices as fast as the fastest (within 0.02 %), the one is
+taken with the least sum of the time that far memory is busy and 0.15 of its near memory, each as a
+fraction of its maximum. Far accesses that the core hides still cost energy,
 wear and bandwidth. So sites are chosen by their gains, and by gains plus a twentieth, or all, of
 the time for which their lines occupy far memory. The remainder is room for the sites of a larger
 input: a site without effect on the run time has to save a fraction of far memory's work of at least
@@ -24,7 +25,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, max_bytes
 from nearfar.place.program_data import ProgramData
 
-#: Intervals of the curve movable memory.
+#: Intervals of the curve, from zero to all movable memory.
 POINTS = 9
 _PAGE = 4096
 _AS_FAST = 1.0002

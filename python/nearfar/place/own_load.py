@@ -4,8 +4,10 @@ The core model gives the stalls of each site on near and on idle far memory, as 
 traffic is what was counted or estimated. The run was observed under its own load, so that its
 stalls are divided by what that load, and the background, add:
 
-    near_idle = near · L_near(background) / L_near(run + background)  (and far_idle likewise, since
-    the number of waits follows from the near latency), each over the background's own factor
+    near_idle = near · L_near(0) / L_near(run + background)
+    far_idle = far · L_near(background) / L_near(run + background) · L_far(0) / L_far(background)
+
+as the number of waits follows from the near latency.
 
 ``PlacementTime`` (``model.interleave``) then finds the time at which latencies, bandwidths and time
 agree. With all data near it is the observed one. CPU times of concurrent threads become wall time

@@ -227,8 +227,8 @@ class _Surroundings:
         return found
 
     def stalling_share(self, code: int) -> float:
-        """The fraction of a place's samples that instructions around it without an access do not
-        explain: they retire as often."""
+        """The fraction of an instruction's samples that are stalls: those beyond the mean number of
+        nearby instructions without an access, which retire equally often."""
         if self.code[code]["is_string"]:
             return 1.0
         free = [self.counts[k] for k in self._around(code) if not self.code[k]["bytes"]]
@@ -241,5 +241,5 @@ class _Surroundings:
         return sum(self.counts[k] for k in self._around(code) if not self.code[k]["bytes"])
 
     def loop_of(self, code: int) -> int:
-        """A number for the code around a place, without gaps."""
+        """The number of the loop that has an instruction, without gaps."""
         return int(self._loops[self._places[code]])

@@ -42,7 +42,8 @@ def add(
 
 
 def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: Profile) -> None:
-    """``here``: the memory of the observed run, whose page walks a memory without figures has."""
+    """``here``: the memory of the observed run; its page walks are used for a memory whose profile
+    has none."""
     latency, rate, pages = (
         f"{side}_{key}" for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes")
     )

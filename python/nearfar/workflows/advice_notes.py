@@ -46,8 +46,8 @@ def emulated_limits() -> list[str]:
 def sampled_limits(seen: Sampled, *, known: bool) -> list[str]:
     """Return what an answer from samples assumes. ``known``: hardware sampled which missed."""
     estimated = (
-        "which sampled stalls were misses is estimated from how densely their addresses lie, "
-        "without the kernel's own accesses"
+        "which sampled stalls were misses is estimated from the density of their addresses; "
+        "accesses by the kernel are not included"
     )
     return [*([] if known else [estimated]), *seen.limits, *_ALWAYS]
 
@@ -86,7 +86,7 @@ def on_plan(plan: Path | None) -> list[str]:
     """A note if no plan was written."""
     if plan is not None:
         return []
-    return ["no memory was seen that a plan can move: none was written"]
+    return ["no plan was written: the program used no memory that a plan can move"]
 
 
 def on_wrappers(advice: FarAdvice) -> list[str]:
@@ -176,8 +176,8 @@ def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
         notes.append(_STOPPED)
     if seen.cut:
         notes.append(
-            "the trace stopped at the time limit: later accesses are missing, and instruction time "
-            "is assumed"
+            "the trace stopped at the time limit: later accesses are missing, and "
+            "instructions are assumed to take a typical time"
         )
     if collected["processes"] > 1:
         notes.append(

@@ -158,7 +158,7 @@ def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamp
     frequency = host.figures.get("frequency_hz")
     if frequency is None or not frequency.value:
         raise BadInputError(
-            f"host {host.name} has no frequency_hz, in whose cycles latencies were sampled",
+            f"host {host.name} has no frequency_hz, by which sampled cycles become ns",
             "add the figure to the host's file, or name another host with --host",
         )
     return read_hardware_samples(sampled.sampler, sampled.user_s, frequency.value, faults)
