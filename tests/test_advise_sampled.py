@@ -123,7 +123,7 @@ def test_a_table_that_does_not_fit_the_budget_is_near_in_part(
     assert whole.code == 0, whole.stderr
     assert read(tmp_path)["sites"][0]["verdict"] == "far"
     assert "fractions" not in read(tmp_path)
-    tiers = ("--tier", "far=dram", "--tier", "near5far3=numa:0+0,weights=5:3")
+    tiers = ("--tier", "far=dram", "--tier", "near5far3=dram")
     ran = run_nearfar("run", "--plan", found["plan"], *tiers, "--", str(program), "9")
     assert ran.code == 0, ran.stderr
 
