@@ -43,7 +43,7 @@ def check(facts: PoolExamination, file: Path) -> Text:
 def _examined(facts: PoolExamination) -> str:
     """Return the number of objects; those of the typed layer are within libpmemobj's."""
     objects, typed = facts["all_objects"]["objects"], facts["typed"]
-    if not typed["redo"]:
+    if not (typed["is_typed"] and typed["redo"]):
         return f"{objects} objects"
     return f"{objects} objects of libpmemobj with {typed['objects']} typed objects in them"
 
