@@ -94,6 +94,7 @@ def test_numactl_puts_all_data_far_only_if_that_costs_little(result: AdviceResul
 
 def test_a_process_that_was_running_is_started_again(result: AdviceResult) -> None:
     result.pid, result.program = 77, ["process 77"]
+    result.near_peak_bytes_per_s, result.far_peak_bytes_per_s = 300e9, 60e9
     for tool in ("numactl", "weighted-interleave"):
         text = script_of(tool)(result).plain
         subprocess.run(["sh", "-n"], input=text, text=True, check=True)

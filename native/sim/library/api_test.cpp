@@ -186,10 +186,17 @@ TEST_CASE("invalid arguments are refused with what to do") {
          failed(EINVAL, "is not a device file")));
 }
 
+TEST_CASE("an idle time of 0 ns is not the default") {
+  const Options at_once =
+      with(&Options::timeout_ns, NEARFAR_SIM_AT_ONCE, with(&Options::page_policy, "timeout"));
+  Core core;
+  CHECK(nearfar_sim_destroy(create(core, note, &at_once)) == 0);
+}
+
 TEST_CASE("invalid options are refused by their values") {
   refused(with(&Options::page_policy, "shut"), "page policy 'shut'");
-  refused(with(&Options::timeout_ns, -1), "a row is closed: -1 ns");
-  refused(with(&Options::power_down_after_ns, -1), "powers down: -1 ns");
+  refused(with(&Options::timeout_ns, -2), "a row is closed: -2 ns");
+  refused(with(&Options::power_down_after_ns, -2), "powers down: -2 ns");
   refused(with(&Options::self_refresh_after_ns, 100), "ddr4 has no self-refresh (tXS)");
   refused(with(&Options::scheduler, "lottery"), "scheduler 'lottery'");
   refused(with(&Options::row_hit_cap, 1, with(&Options::scheduler, "fcfs")), "cap on row hits");
