@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nearfar.model.interleave import STEPS
 from nearfar.model.results import modelled
@@ -192,16 +192,23 @@ def _better_point(
     if fractions is None or not fractions.is_better(asked.times):
         return known
     triple = _interval(found.advice, asked.times.slowdown_at(fractions.time_s))
-    return known.model_copy(
-        update={
-            "near_bytes": fractions.near_bytes,
-            "slowdown": triple[0],
-            "intervals": {"slowdown": triple[1:]},
-            "exact": fractions.best["exact"],
-            "interleaved": True,
-            "price": _price(asked, found.advice, fractions.near_bytes),
-        }
-    )
+    price = _price(asked, found.advice, fractions.near_bytes)
+    exact = fractions.best["exact"]
+    return known.model_copy(update=_interleaved(fractions.near_bytes, triple, exact, price))
+
+
+def _interleaved(
+    near_bytes: int, slowdown: tuple[float, float, float], exact: bool, price: float | None
+) -> dict[str, Any]:
+    """What a point of the curve has of a plan in fractions."""
+    return {
+        "near_bytes": near_bytes,
+        "slowdown": slowdown[0],
+        "intervals": {"slowdown": slowdown[1:]},
+        "exact": exact,
+        "interleaved": True,
+        "price": price,
+    }
 
 
 def _needed(
@@ -252,6 +259,7 @@ def _planned(
     low, high = record.intervals["slowdown"]
     triple = (record.slowdown, low, high)
     times = tuple(map(asked.times.wall_at, triple))
+    price = _price(asked, advice, record.near_bytes)
     return advice.model_copy(
         update={
             "slowdown_plan": record.slowdown,
@@ -262,30 +270,25 @@ def _planned(
                 "time_plan_s": times[1:],
             },
             "near_bytes": record.near_bytes,
-            "curve": _with_plan(advice.curve, record, asked.budget),
+            "curve": _with_plan(advice.curve, record, asked.budget, price),
             "far_writes": sum(
                 round(site.writes * (1 - placing.steps.get(site.number, 0) / STEPS))
                 for site in asked.data.movable()
             ),
             "energy_plan_J": None,
             "lifetime_years": None,
-            "price_plan": _price(asked, advice, record.near_bytes),
+            "price_plan": price,
             "sites": [_with_share(site, placing) for site in advice.sites],
         }
     )
 
 
 def _with_plan(
-    curve: Sequence[BudgetPoint], record: FractionAdvice, budget: int | None
+    curve: Sequence[BudgetPoint], record: FractionAdvice, budget: int | None, price: float | None
 ) -> list[BudgetPoint]:
     """The curve with the plan, in place of the point of its budget."""
-    update = {
-        "near_bytes": record.near_bytes,
-        "slowdown": record.slowdown,
-        "intervals": {"slowdown": record.intervals["slowdown"]},
-        "exact": record.exact,
-        "interleaved": True,
-    }
+    slowdown = (record.slowdown, *record.intervals["slowdown"])
+    update = _interleaved(record.near_bytes, slowdown, record.exact, price)
     most = curve[-1].near_budget_bytes
     at = min(budget, most) if budget is not None else record.near_bytes
     same = next((i for i, p in enumerate(curve) if p.near_budget_bytes == at), None)

@@ -201,19 +201,12 @@ class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
 
     #: What differs between two observations of the same program, whose figures are compared.
-    remarks: ClassVar[frozenset[str]] = Answer.remarks | {
-        *(
-            "near_bytes",
-            "knee_bytes",
-            "movable_bytes",
-            "fixed_bytes",
-            "far_writes",
-            "plan",
-            "lacking",
-        ),
-        *("pid", "samples", "records", "host_epochs"),
-        *("provisional", "disturbed", "run_disturbed"),
-    }
+    remarks: ClassVar[frozenset[str]] = (
+        Answer.remarks
+        | FarAdvice.remarks
+        | {"movable_bytes", "fixed_bytes", "plan", "pid", "samples", "records", "host_epochs"}
+        | {"provisional", "disturbed", "run_disturbed"}
+    )
 
     program: list[str]
     programs: list[ObservedProgram] = Field(

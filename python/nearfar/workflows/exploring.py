@@ -21,7 +21,7 @@ from nearfar.verify.reopening import (
     method_arguments,
     recorded_pool,
 )
-from nearfar.workflows.interleaving import Recording, explore_interleavings
+from nearfar.workflows.thread_interleavings import Recording, explore_interleavings
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:

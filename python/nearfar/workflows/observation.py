@@ -7,18 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
+from nearfar.place import preload
 from nearfar.place.costing import CostModel
 from nearfar.place.figures import Memory, converted, memory_of
+from nearfar.place.native_run import check_program
 from nearfar.place.own_load import RunTimes
 from nearfar.place.program_data import ProgramData
 from nearfar.place.uncertainty import LossFactors
+from nearfar.process.elf import ignores_preload
 from nearfar.process.stdin import StandardInput
+from nearfar.records.shape import Origin, Provenance
+from nearfar.tracing.recording import ending_of
 from nearfar.workflows.host_here import DEFAULT, HostChoice
 from nearfar.workflows.memories import is_profile, tier_profile
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host, Profile
-    from nearfar.records.shape import Provenance
     from nearfar.tracing.caches import Caches
 
 
@@ -105,8 +109,6 @@ class NearMemory:
 
     def provenance(self, times: tuple[Provenance, Provenance]) -> dict[str, Provenance]:
         """Provenance of both times, of which ``times`` were measured here."""
-        from nearfar.records.shape import Origin, Provenance
-
         names = ("time", "cpu")
         if self.is_here:
             return {f"{n}_near_s": each for n, each in zip(names, times, strict=True)}
@@ -151,10 +153,6 @@ class Observation:
 
 def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
     """Variables that place the heap on a near tier other than its default."""
-    from nearfar.place import preload
-    from nearfar.place.native_run import check_program
-    from nearfar.process.elf import ignores_preload
-
     near = wanted.near
     if is_profile(near) or near == DEFAULT or ignores_preload(check_program(wanted.program[0])):
         return None
@@ -175,8 +173,6 @@ def observed_on(wanted: AdviceRequest) -> str:
 
 
 def _latency_provenance(profile: Profile) -> Provenance:
-    from nearfar.records.shape import Origin, Provenance
-
     figure = profile.figure("read_latency_ns")
     note = "; ".join(filter(None, (profile.source_of("read_latency_ns"), figure.note)))
     origin = figure.origin or Origin.CLAIMED
@@ -187,8 +183,6 @@ def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted."""
     if wanted.ignore_failure:
         return
-    from nearfar.tracing.recording import ending_of
-
     raise BadInputError(
         f"{wanted.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
         "fix its arguments, or accept the exit code with --ignore-failure",

@@ -22,7 +22,7 @@ from nearfar.measure.tiers import origin_of
 from nearfar.place import preload
 from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, check_program, run_once
-from nearfar.place.whole_program import whole_program_on
+from nearfar.place.whole_program import places_mappings, whole_program_on
 from nearfar.process.stdin import StandardInput, of_this_process
 from nearfar.records.shape import Origin, Provenance, quantities
 from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
@@ -117,7 +117,7 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> l
     if "far" not in tiers and (plans or ALL_FAR in names):
         raise BadInputError("no far memory is named", "name it: --tier far=numa:1")
     # A plan's prediction is for a slower memory, not for DRAM that emulates one.
-    if not tiers.get("far", "").startswith("numa:") or names[0] != ALL_NEAR:
+    if not places_mappings(tiers.get("far", "")) or names[0] != ALL_NEAR:
         promised = dict.fromkeys(plans, (None, None))
     all_far = promised[plans[0]][1] if plans else None
     made = []

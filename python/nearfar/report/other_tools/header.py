@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING
 
 from nearfar._native import NativeError, parse_tier
 from nearfar.records.advice import AdviceResult
 from nearfar.report.advice_words import program_command
 from nearfar.units import format_size
+
+if TYPE_CHECKING:
+    from nearfar._native import TierSpec
 
 #: Nodes where the answer does not name them.
 _NEAR_NODE, _FAR_NODE = 0, 1
@@ -56,18 +60,15 @@ def header(result: AdviceResult) -> list[str]:
     ]
 
 
-def is_tier(memory: str) -> bool:
-    """Whether a memory is a tier of this machine, and not a profile."""
+def tier_of(memory: str) -> TierSpec | None:
+    """The tier that a memory is; None for profiles."""
     try:
-        parse_tier(memory)
+        return parse_tier(memory)
     except NativeError:
-        return False
-    return True
+        return None
 
 
 def _node(memory: str) -> int | None:
     """The node of a tier; None for profiles and other tiers."""
-    if not is_tier(memory):
-        return None
-    tier = parse_tier(memory)
-    return tier["node"] if tier["kind"] == "numa" else None
+    tier = tier_of(memory)
+    return tier["node"] if tier and tier["kind"] == "numa" else None

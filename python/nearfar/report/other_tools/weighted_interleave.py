@@ -11,7 +11,7 @@ from __future__ import annotations
 from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.machine.interleave_weights import WEIGHTS, weights_of
 from nearfar.records.advice import LOWER_BOUND, AdviceResult
-from nearfar.report.other_tools.header import command, comment, header, is_tier, restart
+from nearfar.report.other_tools.header import command, comment, header, restart, tier_of
 from nearfar.units import format_bandwidth
 
 
@@ -51,7 +51,7 @@ def _unknown(result: AdviceResult, memory: str) -> NearfarError:
     """Why there are no weights: a tier could not be measured, or a profile does not have it."""
     what = f"the bandwidth of all threads is not known of {memory}: there are no weights"
     reason = next((f" ({limit})" for limit in result.limits if limit.startswith(memory)), "")
-    if is_tier(memory):
+    if tier_of(memory):
         return MachineError(what + reason, "repeat on an idle machine with at least two CPUs")
     return BadInputError(
         what, "name memories whose profiles have it, or import it with `nearfar profile import`"
