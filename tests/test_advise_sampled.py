@@ -115,7 +115,7 @@ def test_a_table_that_does_not_fit_the_budget_is_near_in_part(
     assert done.code == 0, done.stderr
     found = read(tmp_path)
     assert (found["sites"][0]["verdict"], found["sites"][0]["near_share"]) == ("interleaved", 5 / 8)
-    assert found["near_bytes"] == 40 << 20
+    assert found["near_bytes"] == pytest.approx(40 << 20, rel=0.01)  # touched, not reserved
     fractions = found["fractions"]
     assert fractions["applied"]
     assert fractions["slowdown"] == found["slowdown_plan"] < fractions["whole_sites_slowdown"]

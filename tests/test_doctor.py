@@ -9,6 +9,7 @@ import pytest
 from nearfar.machine.doctor import examine
 from nearfar.machine.model import Machine
 from nearfar.machine.root import Root
+from nearfar.machine.tier_claims import DEMOTION
 from nearfar.machine.topology import machine_from
 from nearfar.records.run import Finding
 
@@ -51,6 +52,8 @@ SWAPS = "Filename Type Size Used Priority\n"
         ("NUMA balancing", NODES, "0", "ok", "off"),
         ("NUMA balancing", NODES, "1", "warning", "on"),
         ("NUMA balancing", NODES, "2", "warning", "tiering"),
+        ("demotion", DEMOTION, "false", "ok", "off"),
+        ("demotion", DEMOTION, "true", "note", "on"),
         ("transparent huge pages", THP, "always [madvise] never", "ok", "madvise"),
         ("transparent huge pages", THP, "[always] madvise never", "note", "always"),
         ("transparent huge pages", THP, "always madvise [never]", "warning", "never"),
@@ -87,6 +90,7 @@ def test_nothing_to_read_is_unknown_not_ok(machine: Machine, tmp_path: Path) -> 
         "prefetchers",
         "clock source",
         "NUMA balancing",
+        "demotion",
         "transparent huge pages",
         "swap",
         "memory limit",

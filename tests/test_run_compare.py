@@ -135,7 +135,7 @@ def test_memory_that_is_not_of_nodes_holds_the_heap_alone(tmp_path: Path) -> Non
 
 
 def test_a_real_program_is_compared(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    (tmp_path / "numbers").write_text("\n".join(map(str, range(200000, 0, -1))))
+    (tmp_path / "numbers").write_text("\n".join(map(str, range(1000000, 0, -1))))
     done = run_nearfar(
         "run", "--compare", "all-near,all-far", "--tier", "near=dram,pages=thp", "--tier",
         "far=dram,pages=4k", "--runs", "2", "--json", "times.json", "--", "sort", "-n", "numbers",

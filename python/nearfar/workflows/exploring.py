@@ -21,8 +21,8 @@ from nearfar.verify.reopening import (
     method_arguments,
     recorded_pool,
 )
-from nearfar.workflows.thread_interleavings import Recording, explore_interleavings
 from nearfar.workflows.judged import Judged
+from nearfar.workflows.thread_interleavings import Recording, explore_interleavings
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource

@@ -1,10 +1,11 @@
-"""NUMA balancing, transparent and reserved huge pages, swap."""
+"""NUMA balancing, demotion, transparent and reserved huge pages, swap."""
 
 from __future__ import annotations
 
 from nearfar.machine.doctor.findings import chosen, note, ok, unknown, warning
 from nearfar.machine.model import Machine
 from nearfar.machine.root import Root
+from nearfar.machine.tier_claims import DEMOTION
 from nearfar.records.run import Finding
 from nearfar.units import format_size
 
@@ -24,6 +25,20 @@ def numa_balancing(machine: Machine, root: Root) -> Finding:
         return ok(check, "off")
     kind = "memory tiering" if look.text == "2" else "on"
     return warning(check, kind, why, "sudo sysctl kernel.numa_balancing=0")
+
+
+def demotion(machine: Machine, root: Root) -> Finding:
+    """Migration of cold pages to a slower node when memory is reclaimed."""
+    check = "demotion"
+    if len(machine.nodes) < 2:
+        return ok(check, "one node: nothing to demote")
+    look = root.look(DEMOTION)
+    why = "when memory is nearly full, the kernel moves cold pages to slower nodes"
+    if look.text is None:
+        return unknown(check, look, why)
+    if look.text in ("0", "false"):
+        return ok(check, "off")
+    return note(check, "on", why, f"echo 0 | sudo tee /{DEMOTION}, to be sure")
 
 
 def transparent_huge_pages(_machine: Machine, root: Root) -> Finding:
@@ -79,4 +94,4 @@ def swap(_machine: Machine, root: Root) -> Finding:
     return warning("swap", f"{format_size(used)} swapped out", why, "sudo swapoff -a")
 
 
-CHECKS = (numa_balancing, transparent_huge_pages, huge_pages, swap)
+CHECKS = (numa_balancing, demotion, transparent_huge_pages, huge_pages, swap)
