@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import os
 import shutil
 import socket
@@ -28,6 +27,7 @@ from types import TracebackType
 from typing import Self
 
 from vm import initramfs
+from vm.accelerator import processor_options
 
 ROOT = Path(__file__).parent.parent.parent
 #: Programs that it needs here, and the Debian package of each.
@@ -40,10 +40,6 @@ NEEDED = {
     "mkfs.xfs": "xfsprogs",
 }
 MIB = 1 << 20
-#: QEMU 7.2 emulates some AVX instructions wrongly, and faults on masked gathers: leave them out.
-EMULATED_PROCESSOR = "max,-avx,-avx2,-fma,-f16c,-vaes,-vpclmulqdq"
-#: ioctl() of /dev/kvm, of linux/kvm.h.
-_KVM_CREATE_VM = 0xAE01
 #: 1 GiB that can be used, in units of 16 MiB as the kernel wants it, and the label area.
 NVDIMM_BYTES = 1026 * MIB
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
@@ -52,22 +48,6 @@ _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 def missing_packages() -> list[str]:
     """Debian packages that have to be installed before a machine can be started."""
     return [package for program, package in NEEDED.items() if not shutil.which(program, path=_PATH)]
-
-
-def kvm_works() -> bool:
-    """Whether this process can create a virtual machine by KVM. The device may be there, and belong
-    to others or fail: in a container, or a guest without nested virtualization."""
-    try:
-        device = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        os.close(fcntl.ioctl(device, _KVM_CREATE_VM, 0))
-    except OSError:
-        return False
-    finally:
-        os.close(device)
-    return True
 
 
 class MachineError(Exception):
@@ -176,13 +156,8 @@ class Machine:
         options = f"console=ttyS0 quiet panic=-1 nearfar.folder={ROOT} {self.kernel_options}"
         hmat = ",hmat=on" if self.hmat else ""
         plan9 = "security_model=none,multidevs=remap"
-        processor = (
-            ("-accel", "kvm", "-cpu", "host")
-            if kvm_works()
-            else ("-accel", "tcg,thread=multi", "-cpu", EMULATED_PROCESSOR)
-        )
         return [
-            "qemu-system-x86_64", *processor, "-machine", f"q35,nvdimm=on{hmat}",
+            "qemu-system-x86_64", *processor_options(image), "-machine", f"q35,nvdimm=on{hmat}",
             "-smp", "2", "-m", "2G,slots=4,maxmem=8G",
             "-object", "memory-backend-ram,id=m0,size=1G",
             "-object", "memory-backend-ram,id=m1,size=1G",
