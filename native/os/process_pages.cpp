@@ -71,6 +71,14 @@ Status for_each_batch(std::span<const PageRun> runs, const Use& use) {
   return batch.count == 0 ? Status(Done{}) : use(batch);
 }
 
+/// What gives this process the permission to move another one's pages.
+const char* how_to_be_permitted() {
+  return geteuid() == 0
+             ? "add CAP_SYS_PTRACE and CAP_SYS_NICE to this container, or choose another "
+               "process: the kernel protects some from root, too"
+             : "run it as the same user, or with CAP_SYS_NICE and CAP_SYS_PTRACE: sudo";
+}
+
 Error explain(pid_t process, int code, int node) {
   Error error;
   if (code == ESRCH) {
@@ -78,8 +86,8 @@ Error explain(pid_t process, int code, int node) {
   } else if (code == EPERM) {
     error = Error::make(Errc::no_permission, "the pages of process %d cannot be moved: %s", process,
                         std::strerror(code));
-    error.try_next("run it as the same user, or with CAP_SYS_NICE and CAP_SYS_PTRACE: sudo; in a "
-                   "container the seccomp profile must permit move_pages");
+    error.try_next("%s; in a container the seccomp profile must permit move_pages",
+                   how_to_be_permitted());
   } else if (code == EACCES) {
     error = Error::make(Errc::unsupported, "process %d may not use node %d", process, node);
     error.try_next("add the node to cpuset.mems of its control group");
@@ -162,7 +170,7 @@ Result<ProcessPages> ProcessPages::open(pid_t process, PageSearch search) {
     Error error = Error::make(Errc::no_permission, "process %d cannot be inspected: %s", process,
                               std::strerror(errno));
     error.os_errno = errno;
-    return error.try_next("run it as the same user, or with CAP_SYS_NICE and CAP_SYS_PTRACE: sudo");
+    return error.try_next("%s", how_to_be_permitted());
   }
   ScanArgument nothing{};
   nothing.size = sizeof nothing;
