@@ -269,19 +269,6 @@ TEST_CASE(
   CHECK(rows(Scheduler::fcfs, 0) == Rows{0, 0, 1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("the fast engine refuses what it does not model") {
-  const auto refuses = [](auto change) {
-    Setup setup = all_far(ddr4(), Engine::fast);
-    change(setup);
-    SyntheticSource source({Pattern::random, 10, mib, 0, 0, 1});
-    return !simulate(source, setup);
-  };
-  CHECK(!refuses([](Setup&) {}));
-  CHECK(refuses([](Setup& setup) { setup.far_controller.scheduler = Scheduler::fcfs; }));
-  CHECK(refuses([](Setup& setup) { setup.far_controller.page = PagePolicy::timeout; }));
-  CHECK(refuses([](Setup& setup) { setup.core.posted_writes = false; }));
-}
-
 TEST_CASE("posted writes are written while no read waits, once enough of them wait") {
   const std::uint64_t writes = 8;
   for (const Engine engine : {Engine::fast, Engine::exact})
@@ -366,29 +353,6 @@ TEST_CASE("a row that was opened for a request is used before another request cl
   }
 }
 
-TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
-  const Device device = ddr4();
-  for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed})
-    for (const Pattern pattern : {Pattern::sequential, Pattern::random, Pattern::chase})
-      for (const double writes : {0.0, 0.3})
-        for (const unsigned window : {1u, 10u}) {
-          const Synthetic what{pattern, 30'000, 64 * mib, writes, 2000, 5};
-          Setup setup = all_far(device, Engine::fast, page);
-          setup.core.window = window;
-          const Outcome fast = run(setup, what);
-          setup.engine = Engine::exact;
-          const Outcome exact = run(setup, what);
-          CAPTURE(static_cast<int>(page));
-          CAPTURE(static_cast<int>(pattern));
-          CAPTURE(writes);
-          CAPTURE(window);
-          CHECK(static_cast<double>(fast.end) ==
-                doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
-          CHECK(fast.tiers[0].spent.total() ==
-                doctest::Approx(exact.tiers[0].spent.total()).epsilon(0.03));
-        }
-}
-
 TEST_CASE("dependent reads wait for one another, independent ones overlap") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(ddr4(), engine);
@@ -404,122 +368,6 @@ TEST_CASE("random lines of a large region hit no open row, of few requests as of
       const Outcome o = run(all_far(ddr4(), engine), {Pattern::random, count, 1024 * mib, 0, 0, 5});
       CHECK(static_cast<double>(o.tiers[0].work.row_hits) < 0.02 * static_cast<double>(count));
     }
-}
-
-TEST_CASE("in trace time, requests are sent at the times of the trace, whatever the memory does") {
-  const Device device = pcm();
-  const Timing& t = device.timing;
-  const Time alone = t.tRCD + t.CL + t.burst;
-  for (const Engine engine : {Engine::fast, Engine::exact}) {
-    Setup setup = all_far(device, engine, PagePolicy::closed);
-    setup.core.issue = Issue::trace_time;
-    const Time gap = 1'000'000;
-    const Outcome idle = run(setup, {Pattern::chase, 200, 64 * mib, 0, gap, 5});
-    CHECK(idle.end == 200 * gap + alone); // each on a memory that has nothing else to do
-    CHECK(idle.tiers[0].read_time == 200 * alone);
-    const Outcome at_once = run(setup, {Pattern::chase, 2000, 64 * mib, 0, 0, 5});
-    CHECK(at_once.compute == 0);
-    CHECK(at_once.end < 2000 * alone / 4); // no access waits for the data of another
-    CHECK(at_once.tiers[0].read_time > 2000 * 100 * alone); // all wait for the banks
-  }
-}
-
-TEST_CASE("in trace time the result is that of one thread, whatever the number of threads") {
-  Figures figures = ddr4_figures();
-  figures.emplace_back("channels", 4);
-  const Device bare = made("channels", MemoryKind::commands, figures);
-  figures.emplace_back("link_latency", 70);
-  figures.emplace_back("link_bandwidth", 8e9);
-  figures.emplace_back("link_queue_depth", 16);
-  const Device linked = made("linked", MemoryKind::commands, figures);
-  for (const Device& far : {bare, linked})
-    for (const Rule rule : {Rule::fixed, Rule::interleave, Rule::hot_pages})
-      for (const Time gap : {Time{500}, Time{20'000}}) { // beyond and below what they can do
-        Setup setup = all_far(bare, Engine::exact);
-        setup.far = far;
-        setup.core.issue = Issue::trace_time;
-        setup.plan.rule = rule;
-        setup.plan.near_bytes = mib;
-        const Synthetic what{Pattern::random, 150'000, 4 * mib, 0.3, gap, 5};
-        const Outcome one = run(setup, what);
-        setup.threads = 3;
-        const Outcome three = run(setup, what);
-        CAPTURE(far.name);
-        CAPTURE(static_cast<int>(rule));
-        CAPTURE(gap);
-        CHECK(one.requests == 150'000);
-        CHECK(one.end == three.end);
-        for (unsigned near = 0; near < 2; ++near) {
-          const TierOutcome& a = one.tiers[near];
-          const TierOutcome& b = three.tiers[near];
-          CHECK(a.reads + a.writes == b.reads + b.writes);
-          CHECK(a.read_time == b.read_time);
-          CHECK(a.read_ns.percentile(0.99) == b.read_ns.percentile(0.99));
-          CHECK(a.ended.counts() == b.ended.counts());
-          CHECK(a.spent.total() == b.spent.total());
-          CHECK(a.worn.max_line == b.worn.max_line);
-          CHECK(a.work.row_hits == b.work.row_hits);
-          CHECK(a.banks.size() == b.banks.size());
-          CHECK(a.work.reads + a.work.writes >= a.reads + a.writes);
-        }
-        CHECK(one.tiers[0].reads + one.tiers[0].writes + one.tiers[1].reads + one.tiers[1].writes ==
-              150'000);
-      }
-}
-
-TEST_CASE("in trace time, a posted write ends when the memory has room for it") {
-  for (const Engine engine : {Engine::fast, Engine::exact}) {
-    Setup setup = all_far(ddr4(), engine);
-    setup.core.issue = Issue::trace_time;
-    const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 1, 0, 5});
-    CHECK(o.tiers[0].ended.counts()[0] < 1'000);
-    CHECK(o.end > 20'000 * setup.far.timing.burst);
-  }
-}
-
-TEST_CASE("in trace time, channels of the exact engine break no rule") {
-  Figures figures = ddr4_figures();
-  figures.emplace_back("channels", 4);
-  Setup setup = all_far(made("channels", MemoryKind::commands, figures), Engine::exact);
-  setup.core.issue = Issue::trace_time;
-  setup.threads = 2;
-  std::vector<Command> commands;
-  setup.commands[0] = &commands;
-  const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.4, 1000, 7});
-  CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 20'000);
-  CHECK(std::any_of(commands.begin(), commands.end(),
-                    [](const Command& c) { return c.channel == 3; }));
-  const std::vector<Violation> found = check_timing(setup.far, commands);
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
-}
-
-TEST_CASE("threads are refused where channels depend on each other") {
-  for (const Engine engine : {Engine::fast, Engine::exact})
-    for (const Issue issue : {Issue::window, Issue::trace_time}) {
-      Setup setup = all_far(ddr4(), engine);
-      setup.core.issue = issue;
-      setup.threads = 2;
-      SyntheticSource source({Pattern::random, 1, mib, 0, 0, 1});
-      const bool independent = engine == Engine::exact && issue == Issue::trace_time;
-      CHECK(static_cast<bool>(simulate(source, setup)) == independent);
-    }
-}
-
-TEST_CASE("both engines agree in trace time") {
-  for (const Device& device : {ddr4(), pcm()})
-    for (const double writes : {0.0, 0.3})
-      for (const Time gap : {Time{20'000}, Time{100'000}}) { // beyond and below what PCM can do
-        Setup setup = all_far(device, Engine::fast);
-        setup.core.issue = Issue::trace_time;
-        const Synthetic what{Pattern::random, 20'000, 64 * mib, writes, gap, 5};
-        const Outcome fast = run(setup, what);
-        setup.engine = Engine::exact;
-        const Outcome exact = run(setup, what);
-        CAPTURE(writes);
-        CAPTURE(gap);
-        CHECK(static_cast<double>(fast.end) ==
-              doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
-      }
 }
 
 TEST_CASE("prefetches do not take the places of a core's own accesses") {
@@ -538,99 +386,11 @@ TEST_CASE("prefetches do not take the places of a core's own accesses") {
   }
 }
 
-TEST_CASE("a link adds its latency, and bounds bandwidth and requests in flight") {
-  for (const Engine engine : {Engine::fast, Engine::exact}) {
-    Figures figures = ddr4_figures();
-    figures.emplace_back("link_latency", 70);
-    figures.emplace_back("link_bandwidth", 8e9); // 8 ns a line
-    Setup setup = all_far(made("cxl", MemoryKind::commands, figures), engine);
-    setup.core.issue = Issue::blocking;
-    const Timing& t = setup.far.timing;
-    CHECK(run(setup, {Pattern::sequential, 1, mib, 0, 0, 1}).end ==
-          t.tRCD + t.CL + t.burst + 140'000 + 8'000);
-    setup.core = {Issue::window, 64, true};
-    const Outcome stream = run(setup, {Pattern::sequential, 20'000, 64 * mib, 0, 0, 1});
-    CHECK(static_cast<double>(stream.end) == doctest::Approx(20'000 * 8e3).epsilon(0.05));
-    figures.emplace_back("link_queue_depth", 4);
-    setup.near = setup.far = made("cxl", MemoryKind::commands, figures);
-    const Outcome four = run(setup, {Pattern::random, 20'000, 64 * mib, 0, 0, 1});
-    setup.near = setup.far = made("cxl", MemoryKind::commands, figures);
-    CHECK(static_cast<double>(four.end) > 20'000 * (140e3 + 30e3) / 4);
-  }
-}
-
-TEST_CASE("the latency of a link follows its load") {
-  // A line each 8 ns; half-way between the two loads that are known.
-  const Time gap = 8'000;
-  const double load = line_bytes / (static_cast<double>(gap) * 1e-12);
-  Figures figures = ddr4_figures();
-  std::erase_if(figures, [](const auto& f) { return f.first == "tRFC" || f.first == "tREFI"; });
-  const Device bare = made("bare", MemoryKind::commands, figures);
-  figures.insert(figures.end(), {{"link_bandwidth", 64e9},
-                                 {"link_load0_bandwidth", load / 2},
-                                 {"link_load0_latency", 70},
-                                 {"link_load1_bandwidth", load * 3 / 2},
-                                 {"link_load1_latency", 170}});
-  for (const Engine engine : {Engine::fast, Engine::exact})
-    for (const double writes : {0.0, 1.0}) {
-      Setup setup = all_far(made("cxl", MemoryKind::commands, figures), engine);
-      setup.core.issue = Issue::trace_time;
-      setup.core.posted_writes = false;
-      const Synthetic light{Pattern::sequential, 2000, 64 * mib, writes, 100 * gap, 1};
-      const Synthetic loaded{Pattern::sequential, 20'000, 64 * mib, writes, gap, 1};
-      const auto mean = [&](const Synthetic& what, const Device& device) {
-        Setup other = setup;
-        other.far = device;
-        const Outcome o = run(other, what);
-        return static_cast<double>(writes > 0 ? o.end : o.tiers[0].read_time / o.tiers[0].reads);
-      };
-      CAPTURE(writes);
-      const double line = line_bytes / 64e9 * 1e12;
-      CHECK(mean(light, setup.far) - mean(light, bare) ==
-            doctest::Approx(2 * 70e3 + line).epsilon(0.02));
-      CHECK(mean(loaded, setup.far) - mean(loaded, bare) ==
-            doctest::Approx(2 * 120e3 + line).epsilon(0.05));
-    }
-}
-
 TEST_CASE("a window out of range is refused") {
   Setup setup = all_far(ddr4(), Engine::fast);
   setup.core.window = 0;
   SyntheticSource source({Pattern::random, 1, mib, 0, 0, 1});
   CHECK(!simulate(source, setup));
-}
-
-TEST_CASE("the fast engine refuses results in which posted writes delay the program") {
-  const auto result_of = [](const Setup& setup, double writes, Time gap) {
-    SyntheticSource source({Pattern::random, 20'000, 64 * mib, writes, gap, 1});
-    return simulate(source, setup);
-  };
-  Setup setup = all_far(ddr4(), Engine::fast);
-  setup.accept_inexact = false;
-  const Result<Outcome> refused = result_of(setup, 0.4, 0);
-  REQUIRE(!refused);
-  CHECK(refused.error().code == Errc::bad_input);
-  CHECK(std::string_view(refused.error().what).find("40 % of the accesses") != std::string::npos);
-  CHECK(result_of(setup, 0.2, 0));         // few writes
-  CHECK(result_of(setup, 0.4, 1'000'000)); // an idle memory
-  setup.accept_inexact = true;
-  CHECK(result_of(setup, 0.4, 0));
-  setup.accept_inexact = false;
-  setup.engine = Engine::exact;
-  CHECK(result_of(setup, 0.4, 0));
-  setup.engine = Engine::fast;
-  setup.core = {Issue::blocking, 1, false};
-  CHECK(result_of(setup, 0.4, 0));
-}
-
-TEST_CASE("the fast engine refuses wide windows before it runs") {
-  Setup setup = all_far(ddr4(), Engine::fast);
-  setup.accept_inexact = false;
-  for (const unsigned window : {16u, 17u}) {
-    setup.core.window = window;
-    SyntheticSource source({Pattern::random, 1000, mib, 0, 0, 1});
-    CHECK(static_cast<bool>(simulate(source, setup)) == (window == 16));
-  }
 }
 
 TEST_CASE("a second command bus does not slow down reads among posted writes") {

@@ -1,0 +1,77 @@
+// The fast engine against the exact one, and what it refuses.
+#include <string>
+#include <string_view>
+
+#include "sim/test_runs.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+TEST_CASE("the fast engine refuses what it does not model") {
+  const auto refuses = [](auto change) {
+    Setup setup = all_far(ddr4(), Engine::fast);
+    change(setup);
+    SyntheticSource source({Pattern::random, 10, mib, 0, 0, 1});
+    return !simulate(source, setup);
+  };
+  CHECK(!refuses([](Setup&) {}));
+  CHECK(refuses([](Setup& setup) { setup.far_controller.scheduler = Scheduler::fcfs; }));
+  CHECK(refuses([](Setup& setup) { setup.far_controller.page = PagePolicy::timeout; }));
+  CHECK(refuses([](Setup& setup) { setup.core.posted_writes = false; }));
+}
+
+TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
+  const Device device = ddr4();
+  for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed})
+    for (const Pattern pattern : {Pattern::sequential, Pattern::random, Pattern::chase})
+      for (const double writes : {0.0, 0.3})
+        for (const unsigned window : {1u, 10u}) {
+          const Synthetic what{pattern, 30'000, 64 * mib, writes, 2000, 5};
+          Setup setup = all_far(device, Engine::fast, page);
+          setup.core.window = window;
+          const Outcome fast = run(setup, what);
+          setup.engine = Engine::exact;
+          const Outcome exact = run(setup, what);
+          CAPTURE(static_cast<int>(page));
+          CAPTURE(static_cast<int>(pattern));
+          CAPTURE(writes);
+          CAPTURE(window);
+          CHECK(static_cast<double>(fast.end) ==
+                doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+          CHECK(fast.tiers[0].spent.total() ==
+                doctest::Approx(exact.tiers[0].spent.total()).epsilon(0.03));
+        }
+}
+
+TEST_CASE("the fast engine refuses results in which posted writes delay the program") {
+  const auto result_of = [](const Setup& setup, double writes, Time gap) {
+    SyntheticSource source({Pattern::random, 20'000, 64 * mib, writes, gap, 1});
+    return simulate(source, setup);
+  };
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.accept_inexact = false;
+  const Result<Outcome> refused = result_of(setup, 0.4, 0);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == Errc::bad_input);
+  CHECK(std::string_view(refused.error().what).find("40 % of the accesses") != std::string::npos);
+  CHECK(result_of(setup, 0.2, 0));         // few writes
+  CHECK(result_of(setup, 0.4, 1'000'000)); // an idle memory
+  setup.accept_inexact = true;
+  CHECK(result_of(setup, 0.4, 0));
+  setup.accept_inexact = false;
+  setup.engine = Engine::exact;
+  CHECK(result_of(setup, 0.4, 0));
+  setup.engine = Engine::fast;
+  setup.core = {Issue::blocking, 1, false};
+  CHECK(result_of(setup, 0.4, 0));
+}
+
+TEST_CASE("the fast engine refuses wide windows before it runs") {
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.accept_inexact = false;
+  for (const unsigned window : {16u, 17u}) {
+    setup.core.window = window;
+    SyntheticSource source({Pattern::random, 1000, mib, 0, 0, 1});
+    CHECK(static_cast<bool>(simulate(source, setup)) == (window == 16));
+  }
+}
