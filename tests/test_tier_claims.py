@@ -5,11 +5,13 @@ Measurements are injected: in an emulated machine all nodes are equally fast.
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import RunNearfar
 from nearfar.machine.doctor.claims import examine_claims
@@ -21,6 +23,7 @@ from nearfar.machine.topology import machine_from
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Finding
 from nearfar.records.shape import Origin, Provenance
+from nearfar.report.terminal.machine import findings
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"
 _MEASURED = Provenance(origin=Origin.MEASURED, statistic="median", samples=6)
@@ -141,6 +144,16 @@ def test_two_wrong_figures_are_two_findings(root: Root) -> None:
     claim(root, 1, "read_latency", 111)
     claim(root, 1, "write_bandwidth", 237000)
     assert set(wrong(root)) == {"HMAT read latency of node 1", "HMAT write bandwidth of node 1"}
+
+
+def test_figures_with_the_same_correction_show_it_once(root: Root) -> None:
+    claim(root, 1, "read_latency", 111)
+    claim(root, 1, "write_bandwidth", 237000)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(findings(list(wrong(root).values())))
+    shown = console.export_text()
+    assert shown.count("iasl -d") == 1
+    assert shown.index("HMAT write bandwidth") < shown.index("iasl -d")
 
 
 def test_one_tier_for_both_memories_is_named_with_the_command(root: Root) -> None:

@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,24 +53,26 @@ thread_local std::uint8_t host = 0;
 
 /// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
 /// wait for the lock that the code under it holds. A program without handlers is spared the system
-/// calls.
+/// calls, one that has created no thread the lock.
 class Lock {
 public:
-  Lock() : blocks_(seen == Seen::faults || has_handlers.load(std::memory_order_relaxed)) {
+  Lock()
+      : blocks_(seen == Seen::faults || has_handlers.load(std::memory_order_relaxed)),
+        locks_(__libc_single_threaded == 0) {
     const std::uint64_t all = ~std::uint64_t{0};
     if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
-    while (busy.test_and_set(std::memory_order_acquire))
+    while (locks_ && busy.test_and_set(std::memory_order_acquire))
       ;
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
-    busy.clear(std::memory_order_release);
+    if (locks_) busy.clear(std::memory_order_release);
     if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
   }
 
 private:
-  bool blocks_;
+  bool blocks_, locks_;
   std::uint64_t before_ = 0; ///< the kernel's signal set
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -271,14 +272,16 @@ def _dax(machine: Machine) -> Table:
 
 
 def findings(found: list[Finding]) -> Table:
-    """Return the findings of ``nearfar doctor``, warnings first."""
+    """Return the findings of ``nearfar doctor``, warnings first. Of neighbors with the same
+    consequence and fix, the last has both."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    for finding in sorted(found, key=lambda f: _LEVELS.index(f.level)):
+    ordered = sorted(found, key=lambda f: _LEVELS.index(f.level))
+    for finding, following in zip_longest(ordered, ordered[1:]):
         text = Text(finding.found)
-        if finding.level != "ok":
+        if finding.level != "ok" and not (following and _alike(finding, following)):
             if finding.why:
                 text.append(f"\n{finding.why}", style="dim")
             if finding.fix:
@@ -286,3 +289,7 @@ def findings(found: list[Finding]) -> Table:
         style = {"warning": "bold yellow", "ok": "green"}.get(finding.level, "")
         table.add_row(Text(finding.level, style=style), Text(finding.check), text)
     return table
+
+
+def _alike(one: Finding, other: Finding) -> bool:
+    return (one.level, one.why, one.fix) == (other.level, other.why, other.fix)
