@@ -63,8 +63,8 @@ def test_missing_directory(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", "-"]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
-    assert len(findings) == 23
-    assert len({finding["check"] for finding in findings}) == 23
+    assert len(findings) == 24
+    assert len({finding["check"] for finding in findings}) == 24
     assert {finding["level"] for finding in findings} <= {"ok", "note", "warning", "unknown"}
 
 

@@ -27,6 +27,7 @@ from nearfar.sweep.scratch import UNDER_WAY
 from nearfar.sweep.suite import Value, load_suite
 from nearfar.workflows import sweeping
 from sweeps import SLOW, SMALL, cells_of, wanted, write
+from tracing import needs_emulator
 
 
 def test_finished_cells_are_not_run_again(
@@ -255,6 +256,7 @@ def test_a_scheduler_that_does_not_answer(
     assert "Traceback" not in complaint
 
 
+@needs_emulator
 def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, in_tmp_path: None) -> None:
     (tmp_path / "program.c").write_text("""
         #include <stdlib.h>

@@ -12,7 +12,7 @@ Figures are lower quartiles over epochs on fresh memory (bandwidths: upper quart
 disturbances only make a measurement slower. If other programs ran during a short measurement, it
 is the best of all passes, and the range extends to what an undisturbed machine may reach: for
 latencies the CPU time of the threads instead of their wall time. A pass over arrays takes longer
-than a thread runs on a busy CPU, so that bandwidths are those of its CPU time; they may be twice
+than a thread runs on a busy CPU, so that bandwidths are medians of the CPU time; they may be twice
 that of the fastest kernel, because another program that uses memory all the time can halve a
 bandwidth in all passes alike.
 """
@@ -390,11 +390,14 @@ class _Figures:
         )
 
     def _while_running(self, timed: Timed) -> float:
-        """The highest bandwidth of a pass in the time that its thread ran."""
+        """The median bandwidth of passes in the time that their thread ran. A guest's kernel may
+        subtract another moment's steal from the CPU time of a pass, which then lasts too short: no
+        bandwidth is above what contention explains."""
         rates = self.samples[timed]
         shares = self.ran.get(timed, [1.0] * len(rates))
         pairs = zip(rates, shares, strict=True)
-        return max(rate / max(share, _LEAST_SHARE) for rate, share in pairs)
+        running = median([rate / max(share, _LEAST_SHARE) for rate, share in pairs]).value
+        return max(min(running, _CONTENTION * max(rates)), max(rates))
 
 
 def _pages(tier: str) -> str:

@@ -64,6 +64,8 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
         result.provenance[rate] = result.provenance[rate].model_copy(update={"note": note})
     measured = profile.figures.get(keys[rate][0])
     if measured is not None and measured.is_disturbed() and measured.ranges and not memory.capped:
+        # The model takes the upper end, so that other programs add no loss: it is not the figure.
+        setattr(result, rate, (measured.points or [[1, measured.ranges[0][0]]])[0][1])
         result.intervals[rate] = measured.ranges[0]
     if memory.walk:
         setattr(result, f"{side}_page_walk_ns", memory.walk)
