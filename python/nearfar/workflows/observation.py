@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -183,9 +185,11 @@ def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted."""
     if wanted.ignore_failure:
         return
+    given = wanted.stdin.words if wanted.stdin.path != os.devnull else os.devnull
     raise BadInputError(
         f"{wanted.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
-        "fix its arguments, or accept the exit code with --ignore-failure",
+        f"see why: {shlex.join(wanted.program)} < {shlex.quote(given)}; or accept the exit code "
+        "with --ignore-failure",
     )
 
 
