@@ -266,3 +266,16 @@ def test_freed_objects_and_transactions_that_do_not_end(
         errors = [each for each in found["findings"] if each["level"] == "error"]
         assert [each["rule"] for each in errors] == rules
         assert all(each["place"].endswith(f"objects.c:{lines[each['rule']]}") for each in errors)
+
+
+def test_a_store_of_another_thread_is_not_given_the_line_of_this_one(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = (PROGRAMS / "shared_page.c").read_text()
+    program = compile_c(tmp_path, "shared_page", text, "-g", "-lpmem", "-pthread")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    unflushed = [each for each in document(done)["findings"] if each["rule"] == "unflushed"]
+    lines = {each["place"].rpartition(":")[2] for each in unflushed}
+    # A store to a page that is open for the other thread is seen, its line is not.
+    assert lines
+    assert lines <= {str(sites(text)["forgotten"]), ""}

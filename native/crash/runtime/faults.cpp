@@ -3,8 +3,8 @@
 // the address of the instruction.
 //
 // Limits         stores of a second thread into the same page while it is open are recorded at the
-//                next step on that page, with the line of the first thread's store; system calls
-//                that write into the pool fail with EFAULT. Both are said in the documentation.
+//                next step on that page, without a line; system calls that write into the pool fail
+//                with EFAULT. Both are said in the documentation.
 #include <csignal>
 #include <cstdint>
 #include <cstring>

@@ -98,10 +98,26 @@ void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t b
                   who == outside ? std::uint8_t{0} : host);
 }
 
+/// A store by an instruction: the bytes of the pool that it writes, and the calls that led to it.
+struct Stored {
+  std::uint64_t begin = 0, end = ~std::uint64_t{0};
+  const void* code = nullptr;
+  std::optional<SiteNumber> caller = {};
+
+  /// Another thread stored what changed there while the page was open for this instruction.
+  bool is_of_another_thread(std::uint64_t at) const {
+    return __libc_single_threaded == 0 && (at < begin || at >= end);
+  }
+  /// Where the bytes from `at` on are of another thread, or no longer are.
+  std::uint64_t end_of_part(std::uint64_t at) const {
+    return __libc_single_threaded != 0 || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
+  }
+};
+
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right. Returns
-/// whether anything did.
+/// whether the store changed anything.
 bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
-             std::uint16_t who, const void* code, std::optional<SiteNumber> caller = {}) {
+             std::uint16_t who, const Stored& stored) {
   bool changed = false;
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
@@ -109,14 +125,19 @@ bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
       ++at;
       continue;
     }
+    const std::size_t most = std::min(bytes, stored.end_of_part(offset + at) - offset);
     std::size_t end = at + 1; // up to 8 equal bytes within one store are part of it
-    for (std::size_t same = 0, i = end; i < bytes && same < 8; ++i) {
+    for (std::size_t same = 0, i = end; i < most && same < 8; ++i) {
       same = now[i] == old[i] ? same + 1 : 0;
       if (same == 0) end = i + 1;
     }
     std::memcpy(old + at, now + at, end - at);
-    put(kind, who, offset + at, end - at, now + at, code, caller);
-    changed = true;
+    const bool of_another = stored.is_of_another_thread(offset + at);
+    if (of_another) // its code is not known
+      put(kind, who, offset + at, end - at, now + at, nullptr);
+    else
+      put(kind, who, offset + at, end - at, now + at, stored.code, stored.caller);
+    changed = changed || !of_another;
     at = end;
   }
   return changed;
@@ -253,7 +274,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
   if (alias == MAP_FAILED) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  if (shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, nullptr);
+  if (shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, {});
   put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
   writer->flush();
   const RecordedRegion region{static_cast<char*>(start), bytes, at, alias};
@@ -318,7 +339,12 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
-    put(kind, thread_number(), first, from + part - first, nullptr, code);
+    const std::size_t size = from + part - first;
+    // What was stored while the page was open for another thread's store was not seen yet.
+    if (kind == EventKind::flush && seen == Seen::faults && __libc_single_threaded == 0)
+      compare(region.alias + (first - region.offset), first, size, EventKind::store,
+              thread_number(), {0, 0});
+    put(kind, thread_number(), first, size, nullptr, code);
   });
 }
 
@@ -376,13 +402,13 @@ void report_changes(EventKind kind, std::span<const std::byte> stored, const voi
       static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) - region->start);
   const std::uint64_t page = at / page_bytes * page_bytes;
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
-  const std::optional<SiteNumber> caller = caller_of(code);
-  if (compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), code,
-              caller) ||
+  const std::size_t size = std::min(stored.size(), page + bytes - at);
+  const std::uint64_t begin = region->offset + at;
+  const Stored own{begin, begin + size, code, caller_of(code)};
+  if (compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), own) ||
       judge() == nullptr)
     return;
-  put(kind, thread_number(), region->offset + at, std::min(stored.size(), page + bytes - at),
-      nullptr, code, caller);
+  put(kind, thread_number(), begin, size, nullptr, code, own.caller);
 }
 
 } // namespace nearfar::crash::runtime

@@ -24,7 +24,7 @@ struct NamedCode {
 };
 constexpr std::size_t named_count = 1 << 14;
 NamedCode named[named_count];
-std::optional<SiteNumber> unknown_site;
+std::optional<SiteNumber> unknown_site[2]; ///< of code that is in no module; of no code
 
 SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
                  bool of_library) {
@@ -41,8 +41,10 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
   if (code == nullptr ||
       dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
       info.dli_fname == nullptr) {
-    if (!unknown_site) unknown_site = write(writer, Site("unknown", 0), {}, false);
-    return *unknown_site;
+    const bool is_code = code != nullptr; // a store by no known code is followed, and not judged
+    std::optional<SiteNumber>& site = unknown_site[is_code ? 0 : 1];
+    if (!site) site = write(writer, Site("unknown", 0), {}, !is_code);
+    return *site;
   }
   // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;

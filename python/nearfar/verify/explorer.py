@@ -86,9 +86,13 @@ def recorded_log(fields: list[str]) -> tuple[int, list[str]]:
     return int(fields[0]), [fields[3]] if fields[2] == "0" else []
 
 
+#: What the recorder writes for code that it does not know.
+_UNKNOWN = "unknown:0"
+
+
 def place_of(location: str) -> str:
     """FILE:LINE or MODULE+0xOFFSET; empty if unknown."""
-    return "" if location.startswith(":") else location
+    return "" if location.startswith(":") or location == _UNKNOWN else location
 
 
 def _finding(fields: list[str]) -> Finding:

@@ -58,8 +58,8 @@ def _disturbed(known: Measured) -> str:
 def _table(figures: Mapping[str, Figure], most: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("Figure", "Value", "Range"):
-        table.add_column(name, justify="left" if name == "Figure" else "right")
-    table.add_column("Confidence")
+        table.add_column(name, justify="left" if name == "Figure" else "right", no_wrap=True)
+    table.add_column("Confidence")  # wraps if the others need its width
     table.add_column("Source")
     for key, figure in figures.items():
         for row in _rows(key, figure, most):
@@ -116,4 +116,4 @@ def _rows(key: str, figure: Figure, most: int) -> Iterator[list[str]]:
 def _span(key: str, low: float, high: float) -> str:
     if key.endswith(("_bytes_per_s", "_bytes", "_ns")):
         return format_interval(key, low, high)
-    return f"{low:g} – {high:g}"
+    return f"{low:.3g} – {high:.3g}"
