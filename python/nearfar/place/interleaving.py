@@ -286,7 +286,8 @@ def _planned(
 def _with_plan(
     curve: Sequence[BudgetPoint], record: FractionAdvice, budget: int | None, price: float | None
 ) -> list[BudgetPoint]:
-    """The curve with the plan, in place of the point of its budget."""
+    """The curve with the plan, in place of the point of its budget; without points that have more
+    room and are slower."""
     slowdown = (record.slowdown, *record.intervals["slowdown"])
     update = _interleaved(record.near_bytes, slowdown, record.exact, price)
     most = curve[-1].near_budget_bytes
@@ -294,7 +295,11 @@ def _with_plan(
     same = next((i for i, p in enumerate(curve) if p.near_budget_bytes == at), None)
     place = len(curve) if same is None else same
     plan = curve[min(place, len(curve) - 1)].model_copy(update={"near_budget_bytes": at, **update})
-    others = [point for i, point in enumerate(curve) if i != same]
+    others = [
+        point
+        for i, point in enumerate(curve)
+        if i != same and (point.near_budget_bytes <= at or point.slowdown <= record.slowdown)
+    ]
     return sorted([*others, plan], key=lambda point: point.near_budget_bytes)
 
 
