@@ -16,7 +16,7 @@ from fixed_inputs import program_takes
 from hmalloc_build import compile_c
 from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
-from nearfar.place.figures import Core, Memory
+from nearfar.place.figures import Core, Memory, PageWalk
 from nearfar.place.knapsack import max_bytes
 from nearfar.place.policies import POLICIES, follow
 from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
@@ -25,8 +25,8 @@ from tracing import needs_emulator
 
 pytestmark = needs_emulator
 
-NEAR = Memory("near", 100, 90, 110, 2, 2, 0, 12)
-FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)
+NEAR = Memory("near", 100, 90, 110, 2, 2, PageWalk(), 12)
+FAR = Memory("far", 400, 360, 440, 8, 12, PageWalk(), 12)
 
 
 @pytest.fixture(scope="module")
@@ -235,10 +235,10 @@ def test_a_memory_that_is_no_faster_makes_no_program_faster() -> None:
     from nearfar.place.figures import memory_of, why_faster
     from nearfar.profiles import load_profile
 
-    slow_here = Memory("near", 170, 160, 180, 9, 9, 60, 12)
+    slow_here = Memory("near", 170, 160, 180, 9, 9, PageWalk(60, 60), 12)
     far = memory_of(load_profile("cxl-asic"), slow_here)
     assert (far.line, far.write_line) == (9, 9)  # not the 3.6 ns of all threads elsewhere
-    slower_here = Memory("near", 324, 300, 350, 9, 9, 60, 12)
+    slower_here = Memory("near", 324, 300, 350, 9, 9, PageWalk(60, 60), 12)
     sooner = memory_of(load_profile("cxl-asic"), slower_here)
     assert sooner.line < 9
     assert why_faster(slower_here, sooner) == "it answers in 250 ns, near memory in 324 ns"

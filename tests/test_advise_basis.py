@@ -14,7 +14,7 @@ import stored_host
 from conftest import RunNearfar
 from fixed_inputs import program_takes
 from nearfar.place.costing import Coster
-from nearfar.place.figures import Core, Memory
+from nearfar.place.figures import Core, Memory, PageWalk
 from nearfar.place.uncertainty import LossFactors, _variants
 from nearfar.process.stdin import of_this_process
 from nearfar.profiles import load_host
@@ -160,13 +160,18 @@ class FixedWork(Coster):
         self.near_works = [(near.low, self.work), (near.high, self.work)]
 
 
+def walk(ns: float) -> PageWalk:
+    """A page walk that takes half as long among others."""
+    return PageWalk(ns, ns / 2)
+
+
 def test_figures_of_one_measurement_vary_together() -> None:
-    near = Memory("near", 155, 150, 160, 2, 2, 10, 12, 500, 450, 600, (8, 12))
-    same = Memory("far", 155, 150, 160, 2, 2, 10, 12, 500, 450, 600, (8, 12))
+    near = Memory("near", 155, 150, 160, 2, 2, walk(10), 12, 500, 450, 600, (walk(8), walk(12)))
+    same = Memory("far", 155, 150, 160, 2, 2, walk(10), 12, 500, 450, 600, (walk(8), walk(12)))
     found = list(_variants(FixedWork(near), same))
     assert {(v.near_ns, v.far_ns) for v in found if v.near_ns} == {(150, 150), (160, 160)}
-    assert {v.walks for v in found} - {(None, None)} == {(8, 8), (12, 12)}
-    other = Memory("far", 250, 225, 275, 4, 4, 0, 21, 9e4, 8e4, 1e5, (0, 0))
+    assert {v.walks for v in found} - {(None, None)} == {(walk(8), walk(8)), (walk(12), walk(12))}
+    other = Memory("far", 250, 225, 275, 4, 4, walk(0), 21, 9e4, 8e4, 1e5, (walk(0), walk(0)))
     found = list(_variants(FixedWork(near), other))
     assert {(v.near_ns, v.far_ns) for v in found if v.near_ns} == {(150, 275), (160, 225)}
-    assert {v.walks for v in found} - {(None, None)} == {(8, 0), (12, 0)}
+    assert {v.walks for v in found} - {(None, None)} == {(walk(8), walk(0)), (walk(12), walk(0))}

@@ -14,7 +14,7 @@ from nearfar.errors import BadInputError
 from nearfar.model.interleave import Load, LoadedMemory
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Cost, SiteCost
-from nearfar.place.figures import Memory
+from nearfar.place.figures import Memory, PageWalk
 from nearfar.place.interleaving import FractionsFound, find_fractions, with_fractions
 from nearfar.place.labels import Labels
 from nearfar.place.own_load import OwnLoad
@@ -29,8 +29,8 @@ from nearfar.report.terminal import advising as terminal
 
 MIB = 1 << 20
 GB = 1e9
-NEAR = Memory("n", 100, 100, 100, 1, 1, 0, 12)
-FAR = Memory("f", 200, 200, 200, 3, 3, 0, 12)
+NEAR = Memory("n", 100, 100, 100, 1, 1, PageWalk(), 12)
+FAR = Memory("f", 200, 200, 200, 3, 3, PageWalk(), 12)
 RUN_S = 10.0
 
 

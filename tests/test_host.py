@@ -338,6 +338,8 @@ def test_both_page_sizes_have_the_same_latency() -> None:
     assert made[SMALL]["read_latency_ns"].value == pytest.approx(160.75)
     walks = made[SMALL]["page_walk_by_region_ns"].points or []
     assert walks == [pytest.approx([region * MIB, 20]) for region in (64, 128, 512)]
+    overlapped = made[SMALL]["overlapped_page_walk_by_region_ns"].points or []
+    assert overlapped == [pytest.approx([region * MIB, 20]) for region in (64, 128, 512)]
     assert made[LARGE]["page_bytes"].value == 2 * MIB
     short = meter.figures("nearfar", short=True)
     wide, narrow = (f[SMALL]["read_latency_ns"].interval() for f in (short, made))

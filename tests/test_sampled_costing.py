@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nearfar.place.figures import Memory, converted
+from nearfar.place.figures import Memory, PageWalk, converted
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
@@ -20,7 +20,7 @@ from nearfar.profiles import load_profile
 from nearfar.records.profile import Figure
 
 MIB = 1 << 20
-NEAR = Memory("near", 100, 100, 100, 5, 5, 0, 12)
+NEAR = Memory("near", 100, 100, 100, 5, 5, PageWalk(), 12)
 FAR = replace(NEAR, name="far", latency=300, low=300, high=300, line=20, write_line=20)
 CACHES = CacheSizes(l2=MIB, llc=16 * MIB)
 
@@ -68,6 +68,16 @@ def test_known_misses_take_the_ratio_of_latencies_however_small_the_region() -> 
     assert slowdown(data(known)) == pytest.approx(3.0, rel=0.05)
 
 
+def test_page_walks_overlap_unless_an_address_was_just_loaded() -> None:
+    """Chases of 100 ns take 140 on small pages; loads that wait for no other take 110."""
+    near = replace(NEAR, page_shift=21)
+    small = replace(near, name="small", page_shift=12, walk=PageWalk(40, 10))
+    for follows, longer in ((True, 1.4), (False, 1.1)):
+        each = replace(stalls(0, 4096 * MIB, seconds=1.0), follows_pointer=follows)
+        coster = SampledCoster(data(each), near, CACHES, cpu_s=1.0)
+        assert coster.costs(small, [[0]])[0].time_ns == pytest.approx(longer * 1e9, rel=0.02)
+
+
 def test_misses_in_a_row_take_the_ratio_of_latencies() -> None:
     """All of the time waits for a region far larger than the caches: 100 ns become 300."""
     assert slowdown(data(stalls(0, 4096 * MIB, seconds=1.0))) == pytest.approx(3.0, abs=0.05)
@@ -110,7 +120,7 @@ def test_first_touches_of_far_pages_cost_their_difference() -> None:
 
 def test_walks_of_small_pages_cost_beyond_the_reach_of_the_tlb() -> None:
     near = replace(NEAR, page_shift=21)
-    far = replace(NEAR, walk=50.0)
+    far = replace(NEAR, walk=PageWalk(50, 50))
     coster = SampledCoster(data(stalls(0, 1024 * MIB, seconds=1.0)), near, CACHES, 1.0)
     _, placed = coster.costs(far, [[], [0]])
     assert placed.time_ns / 1e9 == pytest.approx(1.5, abs=0.02)
@@ -132,7 +142,7 @@ def test_variants_surround_the_answer_and_fewer_samples_widen_it() -> None:
 def test_slower_memory_saves_no_time_whatever_its_pages_cost() -> None:
     """Walks and first touches of a far memory without figures of its own are those of near memory:
     they are one uncertain figure, not two."""
-    near = replace(NEAR, walk=20.0, walk_ends=(5.0, 60.0))
+    near = replace(NEAR, walk=PageWalk(20, 20), walk_ends=(PageWalk(5, 5), PageWalk(60, 60)))
     near = replace(near, touch=500.0, touch_low=100.0, touch_high=5000.0)
     found = data(stalls(0, 64 * MIB, seconds=0.5), touched=(16384, 0))
     coster = SampledCoster(found, near, CACHES, cpu_s=1.0)
@@ -233,7 +243,7 @@ def test_stalls_are_converted_to_a_faster_near_memory() -> None:
 
 
 def test_walks_and_streams_are_converted_too() -> None:
-    walked = replace(NEAR, walk=50.0)
+    walked = replace(NEAR, walk=PageWalk(50, 50))
     found = data(stalls(0, 1024 * MIB, seconds=1.0))
     coster = SampledCoster(found, walked, CACHES, cpu_s=1.0, here=NEAR)
     assert coster.near_time_ns() == pytest.approx(1.5e9, rel=0.02)
@@ -252,7 +262,7 @@ def test_a_thread_has_no_more_lines_in_flight_on_another_near_memory() -> None:
         key: Figure(unit=units[key], value=value, source="tests", confidence="C")
         for key, value in figures.items()
     }
-    here = replace(NEAR, walk=7.0, touch=500.0)
+    here = replace(NEAR, walk=PageWalk(7, 3), touch=500.0)
     found = converted(device.model_copy(update={"figures": made}), here)
     assert (found.latency, found.line) == (50, 2.5)  # half of the latency here, 5 ns a line
-    assert (found.walk, found.touch) == (7, 500)
+    assert (found.walk, found.touch) == (PageWalk(7, 3), 500)

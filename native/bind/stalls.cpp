@@ -18,14 +18,15 @@ namespace {
 
 using namespace nearfar::trace;
 
-/// (latency_ns, read_ns_per_line, write_ns_per_line, walk_ns, page_shift)
-using Memory = std::tuple<double, double, double, double, unsigned>;
+/// (latency_ns, read_ns_per_line, write_ns_per_line, walk_ns, overlapped_walk_ns, page_shift)
+using Memory = std::tuple<double, double, double, double, double, unsigned>;
 /// (instruction_ns, rob_entries, fill_buffers, tlb_entries, tlb_ways, chained_fraction,
 /// serial_ns_per_instruction)
 using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned, double, double>;
 
 MemoryCost memory_of(const Memory& m) {
-  return {std::get<0>(m), std::get<1>(m), std::get<2>(m), std::get<3>(m), std::get<4>(m)};
+  return {std::get<0>(m), std::get<1>(m), std::get<2>(m),
+          std::get<3>(m), std::get<4>(m), std::get<5>(m)};
 }
 
 CoreCost core_of(const Core& c) {

@@ -54,8 +54,8 @@ Following policy(Rule rule, std::uint64_t near_pages) {
   made.plan.rule = rule;
   made.plan.near_bytes = near_pages * page;
   made.plan.near_weight = made.plan.far_weight = 1;
-  made.placing.memories[0] = {100, 1, 1, 0, 21};
-  made.placing.memories[1] = {300, 3, 3, 0, 21};
+  made.placing.memories[0] = {100, 1, 1, 0, 0, 21};
+  made.placing.memories[1] = {300, 3, 3, 0, 0, 21};
   made.placing.core = {1, 256, 10, 1536, 12};
   return made;
 }

@@ -12,7 +12,8 @@ namespace {
 constexpr unsigned line_shift = 6;
 
 bool sensible(const MemoryCost& m) {
-  for (const double value : {m.latency_ns, m.read_ns_per_line, m.write_ns_per_line, m.walk_ns})
+  for (const double value :
+       {m.latency_ns, m.read_ns_per_line, m.write_ns_per_line, m.walk_ns, m.overlapped_walk_ns})
     if (!std::isfinite(value) || value < 0) return false;
   return m.page_shift >= 12 && m.page_shift <= 30;
 }
@@ -204,8 +205,9 @@ double StallModel::issue(Thread& thread, const Record& record, std::uint32_t sit
   const bool other_size = costs.page_shift != placing_.memories[0].page_shift;
   if (!tlb_.lookup(page << 1 | other_size)) {
     ++cost.walks;
-    max_ns_[site] += costs.walk_ns;
-    start += costs.walk_ns;
+    const double walk_ns = back_to > 0 ? costs.walk_ns : costs.overlapped_walk_ns;
+    max_ns_[site] += walk_ns;
+    start += walk_ns;
   }
   start = std::max(start, free_at(thread, memory));
   // What sets out later, at the end of a chain, leaves the bus to others until then.

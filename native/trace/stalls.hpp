@@ -11,7 +11,8 @@
 //                back prefetches, which run ahead of the program by near memory's latency. One
 //                thread does not stream faster from two memories than from one: lines of both take
 //                the same buffers of its core, each for its memory's latency (Little's law).
-// TLB            One TLB for both memories; a miss costs the page walk of the line's memory. It is
+// TLB            One TLB for both memories; a miss costs the page walk of the line's memory, which
+//                is shorter for a load that does not wait for another (walks overlap). It is
 //                apart from the TLB of CacheFilter, which counts walks with 4 KiB pages: here the
 //                page size depends on the placement.
 // Dependences    Recorders compare values, so they miss an address that is computed from a loaded
@@ -47,7 +48,8 @@ struct MemoryCost {
   double latency_ns = 100;     ///< of a load on a page that the TLB knows
   double read_ns_per_line = 3; ///< a line read, at its bandwidth
   double write_ns_per_line = 3;
-  double walk_ns = 0; ///< of a page that the TLB does not know
+  double walk_ns = 0;            ///< of a page that the TLB does not know, for a dependent load
+  double overlapped_walk_ns = 0; ///< the same for an access that waits for no other
   unsigned page_shift = 12;
 };
 

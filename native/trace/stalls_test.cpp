@@ -15,8 +15,8 @@ const std::vector<std::uint32_t> sites = {0, 1, 2};
 
 SitePlacement placing() {
   SitePlacement p;
-  p.memories[0] = {100, 1, 1, 0, 21};
-  p.memories[1] = {300, 3, 3, 0, 21};
+  p.memories[0] = {100, 1, 1, 0, 0, 21};
+  p.memories[1] = {300, 3, 3, 0, 0, 21};
   p.core = {0, 256, 10, 1536, 12};
   return p;
 }
@@ -143,7 +143,7 @@ TEST_CASE("threads together stream from two memories at the sum of their bandwid
   std::vector<Record> made = loads(1, false);
   const auto time = [&](std::vector<std::uint8_t> far_sites) {
     SitePlacement p = placing();
-    p.memories[1] = {100, 1, 1, 0, 21};
+    p.memories[1] = {100, 1, 1, 0, 0, 21};
     p.far_sites = std::move(far_sites);
     Result<StallModel> costs = StallModel::create(p);
     REQUIRE(costs);
@@ -192,7 +192,7 @@ TEST_CASE("a far site costs far latency, and the stall is its own") {
 TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
   SitePlacement p = placing();
   p.memories[0].page_shift = 12;
-  p.memories[0].walk_ns = 40;
+  p.memories[0].walk_ns = p.memories[0].overlapped_walk_ns = 40;
   std::vector<Record> made = loads(1, true);
   const Cost few = cost_of(p, made); // 64 lines a page
   CHECK(few.sites[1].walks == (records + 63) / 64);
@@ -201,11 +201,22 @@ TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
   CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 140.0));
 }
 
+TEST_CASE("page walks of loads that wait for no other overlap") {
+  SitePlacement p = placing();
+  p.memories[0].page_shift = 12;
+  p.memories[0].walk_ns = 40;
+  p.memories[0].overlapped_walk_ns = 10;
+  std::vector<Record> made = loads(1, false);
+  for (Record& one : made)
+    one.line *= 64;
+  CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 110.0 / 10).epsilon(0.01));
+}
+
 TEST_CASE("memories share a TLB: what lies on two of them has no more of it") {
   SitePlacement p = placing();
   p.core.tlb_entries = 512;
   p.core.tlb_ways = 4;
-  p.memories[0] = p.memories[1] = {100, 1, 1, 40, 12};
+  p.memories[0] = p.memories[1] = {100, 1, 1, 40, 40, 12};
   std::vector<Record> made = loads(1, true); // on 750 pages by turns, half of them of each site
   for (std::uint64_t i = 0; i < records; ++i) {
     made[i].line = i % 750 * 64;
@@ -293,7 +304,7 @@ TEST_CASE("threads that stream at once take as long as their lines occupy the me
 
 TEST_CASE("no site is charged more than the latency and the walk of each of its accesses") {
   SitePlacement p = placing();
-  p.memories[0].walk_ns = 20;
+  p.memories[0].walk_ns = p.memories[0].overlapped_walk_ns = 20;
   p.memories[0].write_ns_per_line = 50;
   Result<StallModel> costs = StallModel::create(p);
   REQUIRE(costs);

@@ -992,8 +992,8 @@ class TraceSiteCosts(TypedDict):
     #: reads, prefetches, writes, dependent reads, page walks, ns of waiting
     sites: list[tuple[int, int, int, int, int, float]]
 
-#: latency, line, write line and walk in ns, page shift
-_Memory = tuple[float, float, float, float, int]
+#: latency, line, write line, walk and overlapped walk in ns, page shift
+_Memory = tuple[float, float, float, float, float, int]
 #: ns of an instruction, window, lines in flight, TLB entries and ways, share of chained loads,
 #: ns of an instruction that hide nothing
 _Core = tuple[float, int, int, int, int, float, float]

@@ -4,6 +4,7 @@
 - Page walk, by region: the additional time on small pages. It grows with the region, because page
   tables of larger regions no longer fit into the second cache, then not into the last one; the same
   holds for the hypervisor's page tables.
+  The same with several chases at once, whose walks overlap: times the number of chases.
 - First touch: the time of the first touch of a page.
 - Parallelism: the latency of one chase over that of the best number of concurrent chases.
 - Bandwidth: that of one thread.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar._native import ArrayBench, LatencyProbe, NativeError, parse_tier
@@ -41,6 +43,13 @@ if TYPE_CHECKING:
 _SAMPLES, _SAMPLE_NS = 5, 3_000_000
 _WARM_STEPS = 1 << 16
 _CHAINS = (1, 4, 8, 12, 16)
+#: Chases at once for overlapped page walks: as many as independent look-ups keep in flight.
+_OVERLAPPED = 4
+#: Curves of page walks over regions, by the number of chases at once.
+WALKS_BY_REGION = {
+    "page_walk_by_region_ns": 1,
+    "overlapped_page_walk_by_region_ns": _OVERLAPPED,
+}
 _ARRAY_BYTES, _PASSES = 64 * MIB, 3
 #: Further passes over arrays until the fastest was not preempted and another one agrees with it.
 _MOST_PASSES, _AGREES = 24, 0.95
@@ -115,10 +124,15 @@ class MemoryPlan:
     @property
     def grid(self) -> Sequence[Timed]:
         """What is timed."""
-        loads = [
-            *(Timed("load", tier, region) for tier in self.tiers for region in self.regions),
-            *(Timed("load", self.tiers[-1], self.region_bytes, n) for n in _CHAINS[1:]),
-        ]
+        loads = dict.fromkeys(
+            [
+                *(
+                    Timed("load", *place)
+                    for place in product(self.tiers, self.regions, WALKS_BY_REGION.values())
+                ),
+                *(Timed("load", self.tiers[-1], self.region_bytes, n) for n in _CHAINS[1:]),
+            ]
+        )
         others = [Timed(what, tier) for tier in self.tiers for what in ("touch", *_KERNELS)]
         return [*loads, *others]
 
@@ -271,7 +285,7 @@ class _Figures:
         return {
             "page_bytes": pages,
             "first_touch_ns": self._first_touch(tier),
-            "page_walk_by_region_ns": self._walks(tier),
+            **{key: self._walks(tier, chains) for key, chains in WALKS_BY_REGION.items()},
             **{
                 f"{kernel}_bandwidth_by_threads_bytes_per_s": self._rate(kernel, tier)
                 for kernel in _KERNELS
@@ -330,22 +344,22 @@ class _Figures:
         slow = 1 / lower_quartile([1 / touch for touch in touches]).value
         return figure.model_copy(update={"high": max(figure.high or 0.0, slow * (1 + self.drift))})
 
-    def _walks(self, tier: str) -> Figure:
-        """Additional latency on this tier's pages by region, epoch by epoch."""
+    def _walks(self, tier: str, chains: int) -> Figure:
+        """Additional latency on this tier's pages by region, epoch by epoch, with as many chases at
+        once."""
         points, ranges = [], []
         for region in self.plan.regions:
-            pairs = zip(
-                self.samples[Timed("load", tier, region)],
-                self.samples[Timed("load", self._base, region)],
-                strict=True,
-            )
-            found = median([max(small - huge, 0.0) for small, huge in pairs])
+            timed = Timed("load", tier, region, chains), Timed("load", self._base, region, chains)
+            pairs = zip(*(self.samples[each] for each in timed), strict=True)
+            found = median([chains * max(small - huge, 0.0) for small, huge in pairs])
             value, low, high = found.value, found.low * (1 - self.drift), found.high
             if self.disturbed:
-                value, low = self._best_walk(tier, region, found)
+                value, low = self._best_walk(*timed, found)
             points.append([float(region), value])
             ranges.append((low, high * (1 + self.drift)))
         note = "a random load on these pages less one on huge pages"
+        if chains > 1:
+            note += f", times {chains}, with {chains} in flight"
         return Figure(
             unit="ns",
             x=["region_bytes"],
@@ -357,14 +371,13 @@ class _Figures:
             note=f"{DISTURBED}; {note}" if self.disturbed else note,
         )
 
-    def _best_walk(self, tier: str, region: int, found: Estimate) -> tuple[float, float]:
+    def _best_walk(self, small: Timed, huge: Timed, found: Estimate) -> tuple[float, float]:
         """The difference of the fastest loads, and the least that it may be without other
         programs."""
-        small, huge = (Timed("load", each, region) for each in (tier, self._base))
-        fastest = min(self.samples[huge])
-        value = min(max(min(self.samples[small]) - fastest, 0.0), found.high)
+        fastest, chains = min(self.samples[huge]), small.chains
+        value = min(chains * max(min(self.samples[small]) - fastest, 0.0), found.high)
         ran = min(self.samples[small]) * min(max(self.ran.get(small, [1.0])), 1.0)
-        return value, min(max(ran - fastest, 0.0), found.low, value) * (1 - self.drift)
+        return value, min(chains * max(ran - fastest, 0.0), found.low, value) * (1 - self.drift)
 
     def _rate(self, kernel: str, tier: str) -> Figure:
         slowest = lower_quartile([1 / rate for rate in self.samples[Timed(kernel, tier)]])

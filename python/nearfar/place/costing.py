@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, Work
+from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, PageWalk, Work
 
 if TYPE_CHECKING:
     from nearfar.place.traced import ProgramTrace
@@ -89,7 +89,7 @@ class Assumed:
     work: Work
     touches: tuple[float, float] = (1.0, 1.0)
     near_ns: float | None = None
-    walks: tuple[float | None, float | None] = (None, None)
+    walks: tuple[PageWalk | None, PageWalk | None] = (None, None)
 
 
 def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> float:

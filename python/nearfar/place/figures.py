@@ -13,7 +13,7 @@ less than samples do has near's latency.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.pacing import LINE_BYTES, LINES_IN_FLIGHT
@@ -37,8 +37,16 @@ SMALL_PAGE_SHIFT = 12
 #: Relative range of a latency without a range in its profile.
 _DEFAULT_RANGE = 0.1
 
-MemoryTuple = tuple[float, float, float, float, int]
+MemoryTuple = tuple[float, float, float, float, float, int]
 CoreTuple = tuple[float, int, int, int, int, float, float]
+
+
+class PageWalk(NamedTuple):
+    """What a page walk adds to a load, in ns: to one whose address another load has to return
+    first, and to one of several in flight, whose walks overlap."""
+
+    alone: float = 0.0
+    overlapped: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,16 +59,16 @@ class Memory:
     high: float
     line: float
     write_line: float
-    walk: float
+    walk: PageWalk
     page_shift: int
     touch: float = 0.0  # the first touch of a page, ns
     touch_low: float = 0.0
     touch_high: float = 0.0
-    walk_ends: tuple[float, float] | None = None  # the range of a page walk, if it has one
+    walk_ends: tuple[PageWalk, PageWalk] | None = None  # the range of a page walk, if it has one
     capped: bool = False  # its bandwidth is what a thread draws from the memory here
 
     @property
-    def walks(self) -> tuple[float, float]:
+    def walks(self) -> tuple[PageWalk, PageWalk]:
         """The range of a page walk."""
         return self.walk_ends or (self.walk, self.walk)
 
@@ -69,10 +77,10 @@ class Memory:
         """Whether its pages are larger than the smallest."""
         return self.page_shift > SMALL_PAGE_SHIFT
 
-    def at(self, latency: float, walk: float | None = None) -> MemoryTuple:
+    def at(self, latency: float, walk: PageWalk | None = None) -> MemoryTuple:
         """The tuple of the native core, with this latency, and the cost of a page walk."""
         walk = self.walk if walk is None else walk
-        return latency, self.line, self.write_line, walk, self.page_shift
+        return latency, self.line, self.write_line, *walk, self.page_shift
 
 
 @dataclass(frozen=True)
@@ -124,12 +132,12 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         if given or write != latency
         else read_line
     )
-    walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
+    walk, shift = (like.walk, like.page_shift) if like else (PageWalk(), SMALL_PAGE_SHIFT)
     walks = like.walks if like else None
     touch = (like.touch, like.touch_low, like.touch_high) if like else (0.0, 0.0, 0.0)
     if "page_walk_ns" in keys:
-        walk = profile.scalar("page_walk_ns")
-        walks = profile.figure("page_walk_ns").interval()
+        walk, *ends = _walks(profile)
+        walks = ends[0], ends[1]
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
@@ -140,6 +148,21 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     return Memory(
         profile.name, latency, low, high, read_line, write_line, walk, shift, *touch, walks, capped
     )
+
+
+def _walks(profile: Profile) -> list[PageWalk]:
+    """The page walk of a profile, and the ends of its range. One that was not measured with several
+    loads in flight is taken not to overlap."""
+    alone = profile.figure("page_walk_ns")
+    overlapped = profile.figures.get("overlapped_page_walk_ns", alone)
+    return [
+        PageWalk(*pair)
+        for pair in zip(
+            (alone.value or 0.0, *alone.interval()),
+            (overlapped.value or 0.0, *overlapped.interval()),
+            strict=True,
+        )
+    ]
 
 
 def converted(near: Profile, here: Memory) -> Memory:

@@ -6,7 +6,8 @@ near memory:
 
     c = (1 - m2) l2 + m2 (1 - m3) l3 + m2 m3 latency + p walk
 
-with m2, m3 and p the probabilities of missing the second cache, the last cache and the TLB. Time t
+with m2, m3 and p the probabilities of missing the second cache, the last cache and the TLB; walks
+overlap, and so are shorter, unless the address was just loaded. Time t
 of samples then is t / (c - h) waits in a row, however many accesses overlapped in each, where h is
 the part of a miss that other instructions hide: none for an access whose address was just loaded,
 otherwise at most the time to fill the window, and at most as much as the instructions around took.
@@ -35,7 +36,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.model.reuse import LINE_BYTES, miss_fractions
 from nearfar.place.costing import Cost, SiteCost
-from nearfar.place.figures import TLB_ENTRIES, Memory
+from nearfar.place.figures import TLB_ENTRIES, Memory, PageWalk
 from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.uncertainty import touch_ends, walk_ends
 
@@ -86,7 +87,7 @@ class _Assumed:
     spread: float = 1.0
     fill_ns: float = FILL_NS
     touches: tuple[float, float] | None = None
-    walks: tuple[float, float] | None = None
+    walks: tuple[PageWalk, PageWalk] | None = None
 
 
 @dataclass(frozen=True)
@@ -232,24 +233,28 @@ class SampledCoster:
 
     def _far_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
         """What waits add in far memory to their time where they were observed."""
-        here_walk, far_walk = self._walks(far, assumed)[::2]
+        here_walk, _, far_walk = self._walks(each.stalls, far, assumed)
         latency = each.from_memory * (assumed.far_ns - assumed.here_ns)
         walks = each.walks_far * far_walk - each.walks_here * here_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _near_ns(self, each: _Accesses, assumed: _Assumed) -> float:
         """What waits add in near memory to their time where they were observed."""
-        here_walk, near_walk, _ = self._walks(self.near, assumed)
+        here_walk, near_walk, _ = self._walks(each.stalls, self.near, assumed)
         latency = each.from_memory * (assumed.near_ns - assumed.here_ns)
         walks = each.walks_near * near_walk - each.walks_here * here_walk
         return float((each.waits * (latency + walks)).sum())
 
-    def _walks(self, far: Memory, assumed: _Assumed) -> tuple[float, float, float]:
-        """Page walks where the samples were taken, near and far. Those on pages of the same size
-        as near memory's are one measurement with it."""
+    def _walks(self, stalls: Stalls, far: Memory, assumed: _Assumed) -> tuple[float, float, float]:
+        """Page walks of accesses where the samples were taken, near and far, in ns. Those on pages
+        of the same size as near memory's are one measurement with it."""
         near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
         same = (self.here.walk, self.here.page_shift) == (self.near.walk, self.near.page_shift)
-        return near_walk if same else self.here.walk, near_walk, far_walk
+        walks = near_walk if same else self.here.walk, near_walk, far_walk
+        here_ns, near_ns, far_ns = (
+            walk.alone if stalls.follows_pointer else walk.overlapped for walk in walks
+        )
+        return here_ns, near_ns, far_ns
 
     def _streams_ns(
         self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
@@ -289,7 +294,7 @@ class SampledCoster:
         stalls = self.data.stalls
         spans = [each.spans * assumed.spread for each in stalls]
         waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
-        here_walk = self._walks(far, assumed)[0]
+        here_walks = [self._walks(each, far, assumed)[0] for each in stalls]
         for _ in range(_ROUNDS):
             rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
             l2, l3 = (_misses(stalls, spans, rates, size) for size in (self.caches.l2, assumed.llc))
@@ -297,7 +302,7 @@ class SampledCoster:
             fresh = []
             for i, each in enumerate(stalls):
                 hit = (1 - l2[i]) * self.caches.l2_ns + l2[i] * (1 - l3[i]) * self.caches.l3_ns
-                cost = hit + l2[i] * l3[i] * assumed.here_ns + here_tlb[i] * here_walk
+                cost = hit + l2[i] * l3[i] * assumed.here_ns + here_tlb[i] * here_walks[i]
                 fresh.append(each.stall_ns / each.samples / _exposed(cost, each, assumed.fill_ns))
             waits = fresh
         near_tlb, far_tlb = (_tlb_misses(spans, rates, memory) for memory in (self.near, far))

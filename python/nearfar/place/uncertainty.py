@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nearfar.place.costing import Assumed, Coster
-from nearfar.place.figures import Core, Memory
+from nearfar.place.figures import Core, Memory, PageWalk
 
 _OTHER_CORE = 1.5
 
@@ -97,7 +97,7 @@ def touch_ends(near: Memory, far: Memory) -> list[tuple[float, float]]:
     return [(near.touch_high, far.touch_low), (near.touch_low, far.touch_high)]
 
 
-def walk_ends(near: Memory, far: Memory) -> list[tuple[float, float]]:
+def walk_ends(near: Memory, far: Memory) -> list[tuple[PageWalk, PageWalk]]:
     """Page walks with which far memory costs least and most; those on pages of the same size are
     one measurement."""
     ends = far.walks if near.page_shift == far.page_shift else far.walks[::-1]

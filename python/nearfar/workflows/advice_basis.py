@@ -67,10 +67,11 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
         # The model takes the upper end, so that other programs add no loss: it is not the figure.
         setattr(result, rate, (measured.points or [[1, measured.ranges[0][0]]])[0][1])
         result.intervals[rate] = measured.ranges[0]
-    if memory.walk:
-        setattr(result, f"{side}_page_walk_ns", memory.walk)
-        if memory.walks[0] < memory.walks[1]:
-            result.intervals[f"{side}_page_walk_ns"] = memory.walks
+    if memory.walk.alone:
+        low, high = (walk.alone for walk in memory.walks)
+        setattr(result, f"{side}_page_walk_ns", memory.walk.alone)
+        if low < high:
+            result.intervals[f"{side}_page_walk_ns"] = low, high
         walked = profile if "page_walk_ns" in profile.figures else here
         walks = _provenance(walked, "page_walk_ns", "none")
         result.provenance[f"{side}_page_walk_ns"] = walks

@@ -43,17 +43,21 @@ def memory(name: str, host: Host, region_bytes: int) -> Profile:
 
 def tier_profile(host: Host, tier: str, region_bytes: int) -> Profile:
     """A memory of a host as a device, for a program that uses this much of it."""
-    from nearfar.measure.memory import on_pages
+    from nearfar.measure.memory import WALKS_BY_REGION, on_pages
     from nearfar.records.profile import Profile
 
     figures = dict(host.memories[on_pages(tier)])
-    walks = figures.pop("page_walk_by_region_ns")
+    walks = {
+        key.replace("_by_region", ""): _at(figures.pop(key), region_bytes)
+        for key in WALKS_BY_REGION
+        if key in figures
+    }
     return Profile(
         name=tier,
         title=f"{tier} of this machine",
         description="What misses cost: latency, page walk, parallelism and bandwidth of a thread.",
         sources=host.sources,
-        figures={**figures, "page_walk_ns": _at(walks, region_bytes)},
+        figures={**figures, **walks},
     )
 
 
