@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -47,6 +48,17 @@ def test_the_loader_names_no_site_of_a_program(monkeypatch: pytest.MonkeyPatch) 
     program = Frame("/usr/bin/sort", "", 0x10)
     assert labels.labels_of([site(program, LOADER)]).at == {0: "sort+0x10"}
     assert labels.labels_of([site(LOADER)]).at == {0: "dl-cache.c:538"}
+
+
+def test_sites_on_one_line_are_numbered_in_the_order_of_their_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`a = malloc(8), b = malloc(16);`, seen in the other order."""
+    second, first = (Frame("/bin/two", "", offset) for offset in (0x30, 0x20))
+    calls = {frame.place(): [Call("main", "src/two.c:4")] for frame in (first, second)}
+    monkeypatch.setattr(labels, "inline_calls", lambda _: calls)
+    found = labels.labels_of([site(second), replace(site(first), number=1)]).at
+    assert found == {0: "two.c:4 (call 2)", 1: "two.c:4 (call 1)"}
 
 
 def test_the_command_can_be_pasted_into_a_shell() -> None:

@@ -181,7 +181,8 @@ def test_a_plan_of_samples_promises_no_traffic_and_names_the_sizes_of_its_rules(
     )
     labels = {1: "anonymous memory of 16 MiB to 64 MiB"}
     text = plan_text([region], NearParts(), {}, heap, labels, ["process 7"], attached=True)
-    assert "at=anonymous_memory_of_1_MiB_and_more" in text  # as the rule: no larger one is excluded
+    # as the table has it, and as the rule has it: no larger one is excluded
+    assert "at=anonymous_memory_of_16_MiB_to_64_MiB_(rule:_1_MiB_and_more)" in text
     assert "rule far map=anonymous size=1048576..\n" in text
     assert "reads=" not in text
     assert "writes=" not in text

@@ -10,9 +10,9 @@ import pytest
 from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
-from nearfar.records.profile import Profile
+from nearfar.records.profile import Figure, Profile
 from nearfar.simulation.counts import Device as CountsDevice
-from nearfar.simulation.devices import Device
+from nearfar.simulation.devices import Device, resolve
 from nearfar.simulation.figures import known_keys
 
 Command = tuple[int, str, int, int, int, int]
@@ -273,6 +273,25 @@ def test_all_figures_that_nearfar_ships_and_measures_are_known() -> None:
     written = {"msync_latency_ns", "copy_bandwidth_by_threads_bytes_per_s", "first_touch_ns"}
     shipped = {key for name in profile_names() for key in load_profile(name).figures}
     assert written | shipped <= known_keys()
+
+
+@pytest.mark.parametrize(
+    ("copied", "both"),
+    [
+        (30e9, 45e9),  # stores that read their line first: all counted bytes are read, half written
+        (36e9, 36e9),  # faster than reads: its stores read nothing
+    ],
+)
+def test_both_directions_together_have_the_traffic_of_a_copy(copied: float, both: float) -> None:
+    profile = load_profile("optane-100")
+    rates = {"read": 33e9, "write": 20e9, "copy": copied}
+    figures = {
+        f"{name}_bandwidth_bytes_per_s": Figure(unit="B/s", value=rate, source="x", confidence="C")
+        for name, rate in rates.items()
+    }
+    profile = profile.model_copy(update={"figures": profile.figures | figures})
+    alone = without(profile, "bandwidth_by_read_share_bytes_per_s")
+    assert resolve(alone).figures["both_bandwidth"] == both
 
 
 def test_banks_that_do_not_fill_their_rank_are_refused() -> None:

@@ -162,10 +162,16 @@ def _records(curve: LatencyCurve, found: Sequence[FoundKnee], session: Session) 
 
 def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> int:
     """The effective last cache in bytes, from a coarse curve that takes about two seconds."""
-    largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+    largest = quick_region(reported_bytes)
     plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
     curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1), judge_spread=False)
     return effective_last_cache(knees_of(curve)) or reported_bytes or ASSUMED_CACHE
+
+
+def quick_region(reported_bytes: int | None) -> int:
+    """Size of the largest region of a short measurement: four times the last cache, at most
+    256 MiB."""
+    return min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
 
 
 def default_region(reported_bytes: int | None) -> int:

@@ -4,15 +4,16 @@ Each return address represents a chain of calls: the function that makes the cal
 that it is inlined into. Of all these calls, the innermost with a source line names the site, since
 libraries without one (wrappers of allocators, the C++ library) are not informative. If several
 sites have that name, callers are prepended until the names differ: ``FILE:LINE>LINE``,
-``FILE:LINE>FILE:LINE``. A site without any source line is named in the same way by the functions of
-its calls that symbol tables have: ``cfree+0x41 (libc.so.6)``. Callers below the dynamic loader are
-dropped: there the frame pointer was wrong, in code that keeps none.
+``FILE:LINE>FILE:LINE``. Calls from one line have numbers: ``FILE:LINE (call 2)``. A site without
+any source line is named in the same way by the functions of its calls that symbol tables have:
+``cfree+0x41 (libc.so.6)``. Callers below the dynamic loader are dropped: there the frame pointer
+was wrong, in code that keeps none.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +62,29 @@ def labels_of(sites: Iterable[Site]) -> Labels:
         for site in called:
             if often[labels[site.number]] > 1:
                 labels[site.number] = _label(site, named_by, depth)
+    labels |= _numbered(called, labels)
     functions = {
         number: [f"{call.function} {_short(call.line)}" for call in chain]
         for number, chain in chains.items()
     }
     return Labels(labels, functions)
+
+
+def _numbered(called: Sequence[Site], labels: Mapping[int, str]) -> dict[int, str]:
+    """Labels of sites whose calls are on the same lines, numbered by the place in the code."""
+    alike: dict[str, list[Site]] = defaultdict(list)
+    for site in called:
+        alike[labels[site.number]].append(site)
+    return {
+        site.number: f"{label} (call {nth})"
+        for label, sites in alike.items()
+        if len(sites) > 1
+        for nth, site in enumerate(sorted(sites, key=_offsets), start=1)
+    }
+
+
+def _offsets(site: Site) -> list[int]:
+    return [frame.offset for frame in site.frames]
 
 
 def _chain(site: Site, calls: Mapping[str, list[Call]]) -> list[Call]:

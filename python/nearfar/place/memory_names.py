@@ -5,6 +5,9 @@ from __future__ import annotations
 from nearfar.place.sites import Part
 from nearfar.units import format_size
 
+#: Begin of the name of memory that has only a size.
+ANONYMOUS = "anonymous memory of "
+
 
 def region_name(selector: str) -> str:
     """Memory that only the kernel names: ``place.regions`` has the selectors."""
@@ -17,8 +20,8 @@ def region_name(selector: str) -> str:
         return f"[anon:{kind.removeprefix('name:')}]"
     least, most = size.split("..")
     if not most:
-        return f"anonymous memory of {format_size(int(least))} and more"
-    return f"anonymous memory of {format_size(int(least))} to {format_size(int(most) + 1)}"
+        return f"{ANONYMOUS}{format_size(int(least))} and more"
+    return f"{ANONYMOUS}{format_size(int(least))} to {format_size(int(most) + 1)}"
 
 
 def part_name(part: Part | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from nearfar import __version__
 from nearfar.place.fractions import NearParts
-from nearfar.place.memory_names import part_name, region_name
+from nearfar.place.memory_names import ANONYMOUS, part_name, region_name
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
 from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
@@ -70,10 +70,12 @@ def plan_text(
 
 
 def _at(rule: Rule, labels: Mapping[int, str]) -> str:
-    """The name of a rule's sites; of regions by size the sizes that the rule has."""
-    if " size=" in rule.name.keyword:
-        return region_name(rule.name.keyword) + part_name(rule.name.part)
-    return labels.get(rule.sites[0].number, "")
+    """The name of a rule's sites; with the sizes that the rule takes, if they are others."""
+    label = labels.get(rule.sites[0].number, "")
+    if " size=" not in rule.name.keyword:
+        return label
+    taken = region_name(rule.name.keyword) + part_name(rule.name.part)
+    return label if taken == label else f"{label} (rule: {taken.removeprefix(ANONYMOUS)})"
 
 
 def _budget(rule: Rule, promised: RulePromise, heap: HeapPromise) -> str:

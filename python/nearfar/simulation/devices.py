@@ -62,9 +62,9 @@ _BANDWIDTHS = (
 )
 #: The kernels that a probe uses for reads and writes.
 _KERNELS = {"read_bandwidth": "read", "write_bandwidth": "ntwrite"}
-#: Traffic per counted byte of a copy: it counts a line read and a line written, and the written
-#: line is also read (write-allocate).
-_COPY_TRAFFIC = 1.5
+#: Traffic per counted byte of a copy whose stores read their line first (write-allocate): it counts
+#: a line read and a line written.
+_ALLOCATING_COPY = 1.5
 _LINK = (
     Name("link_latency", "link_latency_ns"),
     Name("link_bandwidth", "link_bandwidth_bytes_per_s"),
@@ -206,7 +206,7 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
     for figure, key in _BANDWIDTHS:
         alone = profile.bandwidth_alone(_KERNELS[figure]) if one_thread else None
         figures[figure] = alone or profile.scalar(key)
-    both = _both_ways(profile, one_thread)
+    both = _both_ways(profile, one_thread, figures["read_bandwidth"])
     if both:
         figures["both_bandwidth"] = max(both, *(figures[figure] for figure, _ in _BANDWIDTHS))
     if "access_unit_bytes" in profile.figures:
@@ -232,14 +232,18 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
     return figures
 
 
-def _both_ways(profile: Profile, one_thread: bool) -> float | None:
+def _both_ways(profile: Profile, one_thread: bool, read_bytes_per_s: float) -> float | None:
     """B/s of concurrent reads and writes, if measured."""
     if "bandwidth_by_read_share_bytes_per_s" in profile.figures:
         return max(rate for _, rate in profile.curve("bandwidth_by_read_share_bytes_per_s"))
-    alone = profile.bandwidth_alone("copy") if one_thread else None
-    if alone is None and "copy_bandwidth_bytes_per_s" in profile.figures:
-        alone = profile.scalar("copy_bandwidth_bytes_per_s")
-    return alone * _COPY_TRAFFIC if alone else None
+    copied = profile.bandwidth_alone("copy") if one_thread else None
+    if copied is None and "copy_bandwidth_bytes_per_s" in profile.figures:
+        copied = profile.scalar("copy_bandwidth_bytes_per_s")
+    if copied is None:
+        return None
+    # Stores that read their line first let a copy read all bytes that it counts, so that it is no
+    # faster than reads. One that is faster has stores of whole lines, which read nothing.
+    return copied * _ALLOCATING_COPY if copied <= read_bytes_per_s else copied
 
 
 def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:

@@ -71,7 +71,8 @@ def probe_plan(
     asked = parse_size(size) if size is not None else None
     if asked:
         arrays.check_room((tier, tier, tier), asked)
-    largest = 32 * MIB if quick else latency.default_region(machine.last_cache_bytes())
+    last = machine.last_cache_bytes()
+    largest = latency.quick_region(last) if quick else latency.default_region(last)
     shares = QUICK if quick else PROBE
     left_out = [section for section in shares if is_paced(tier) and section not in PACED]
     return StudyPlan(
