@@ -111,11 +111,12 @@ def _within_budget(result: AdviceResult) -> str:
 
 
 def _intervals(result: AdviceResult) -> list[str]:
-    """The intervals that the first words do not have."""
+    """The intervals that the first words do not have, but for those that are one figure when they
+    are rounded."""
     pairs = [] if _doubt(result) else [("all far", "slowdown_all_far")]
     if result.movable_bytes:
         pairs.append(("with the plan", "slowdown_plan"))
-    known = [f"{text} {found}" for text, key in pairs if (found := interval_of(result, key))]
+    known = [f"{text} {found}" for text, key in pairs if "–" in (found := interval_of(result, key))]
     return [f"95 % intervals: {', '.join(known)}."] if known else []
 
 

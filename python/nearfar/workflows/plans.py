@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.units import MIB, format_size, parse_cpus, parse_size
+from nearfar.units import format_size, parse_cpus, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
