@@ -46,12 +46,18 @@ TEST_CASE("a chase is timed over whole rounds of its loop") {
 TEST_CASE("eight times the time asked for is far more steps") {
   LatencyProbe latency = dram_probe();
   REQUIRE(bool(latency.prepare(16 << 10, 64, 1, SIZE_MAX)));
-  REQUIRE(bool(latency.sample(short_ns))); // learns how long a step takes
-  Result<probe::LatencySample> once = latency.sample(short_ns);
-  Result<probe::LatencySample> longer = latency.sample(8 * short_ns);
-  REQUIRE(bool(once));
-  REQUIRE(bool(longer));
-  CHECK(longer->steps > 2 * once->steps);
+  // Each sample learns from the one before how long a step takes; one that was preempted learns a
+  // time that is too long.
+  bool is_more = false;
+  for (int attempt = 0; attempt < 5 && !is_more; ++attempt) {
+    REQUIRE(bool(latency.sample(short_ns)));
+    Result<probe::LatencySample> once = latency.sample(short_ns);
+    Result<probe::LatencySample> longer = latency.sample(8 * short_ns);
+    REQUIRE(bool(once));
+    REQUIRE(bool(longer));
+    is_more = longer->steps > 2 * once->steps;
+  }
+  CHECK(is_more);
 }
 
 TEST_CASE("regions and blocks that make no sense are refused") {
