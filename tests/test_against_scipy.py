@@ -23,7 +23,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @given(st.floats(0, 1e4), st.floats(1, 1e5))
 def test_probabilities_of_students_t(t: float, freedom: float) -> None:
-    """SciPy 1.16 has 0.5 + 6.7e-9 for 1.8e-8 and one degree, where 0.5 + atan(t) / pi is 5.7e-9."""
+    """SciPy 1.18 has 0.5 + 6.7e-9 for 1.8e-8 and one degree, where 0.5 + atan(t) / pi is 5.7e-9."""
     expected = scipy_stats.t.sf(t, freedom)
     assert student.above(t, freedom) == pytest.approx(expected, rel=1e-8, abs=1e-280)
     assert student.above(-t, freedom) == pytest.approx(1 - expected, rel=1e-8)
