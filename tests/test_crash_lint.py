@@ -190,6 +190,37 @@ def test_a_place_in_an_intrinsic_is_that_of_the_program(
     ]
 
 
+IN_LIBRARY = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (ftruncate(fd, 4096)) return 2;
+  char* pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  snprintf(pool, 64, "entry %d", count); /* SITE stored */
+  return 0;
+}
+"""
+
+
+def test_a_store_in_a_library_is_at_the_line_that_calls_it(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "printed", IN_LIBRARY, "-g", "-O1")
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool)
+    line = sites(IN_LIBRARY)["stored"]
+    found = document(done)["findings"]
+    assert found
+    for finding in found:
+        assert finding["rule"] == "unflushed"
+        assert finding["place"].endswith(f"printed.c:{line}")
+        assert "libc" in finding["library"]
+        assert f"(in {finding['library']})" in finding["message"]
+
+
 def test_what_was_found_before_a_program_was_killed_is_kept(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:

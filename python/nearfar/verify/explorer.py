@@ -41,7 +41,7 @@ def explore(
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            line = BlamedLine(int(fields[0]), fields[1] == "1", *_place_and_caller(fields[2]))
+            line = BlamedLine(int(fields[0]), fields[1] == "1", *place_and_caller(fields[2]))
             result.findings[-1].lines.append(line)
         elif kind == "operation":
             result.findings[-1].operations.append(int(fields[0]))
@@ -70,7 +70,7 @@ def _take_counts(result: Exploration, fields: Sequence[str]) -> None:
 def turns(log: Path) -> list[Turn]:
     """Interleavings of created threads, from a log without any."""
     return [
-        Turn(int(f[0]), int(f[1]), _place_and_caller(f[2])[0])
+        Turn(int(f[0]), int(f[1]), place_and_caller(f[2])[0])
         for kind, f in tool_output("turns", {"log": log})
         if kind == "turn"
     ]
@@ -96,7 +96,7 @@ def place_of(location: str) -> str:
 
 
 def _finding(fields: list[str]) -> Finding:
-    (store, caller), (before, before_caller) = map(_place_and_caller, fields[3:5])
+    (store, caller), (before, before_caller) = map(place_and_caller, fields[3:5])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
@@ -118,7 +118,7 @@ def _finding(fields: list[str]) -> Finding:
     )
 
 
-def _place_and_caller(location: str) -> tuple[str, str]:
+def place_and_caller(location: str) -> tuple[str, str]:
     """A place, and where the program called the library that it is in; empty if unknown."""
     place, *callers = location.split(" called from ")
     return place_of(place), callers[-1] if callers else ""

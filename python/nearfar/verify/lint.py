@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.errors import ExitCode
-from nearfar.verify.explorer import place_of, recorded_log, tool_output
+from nearfar.verify.explorer import place_and_caller, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
@@ -78,17 +78,19 @@ class LintFinding:
     """A rule that a place of the program breaks, ``times`` times."""
 
     rule: str
-    place: str  # FILE:LINE, or MODULE+0xOFFSET
+    place: str  # FILE:LINE, or MODULE+0xOFFSET; of a library, where the program called it
     other: str  # the flush or log call that the rule is about; empty if there is none
     address: int  # offset in the pool, of the first occurrence
     bytes: int
     times: int
+    library: str = ""  # the place in the library that was called; empty for the program's own code
     inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
 
     def sentence(self) -> str:
         """What is wrong."""
         other = f" at {self.other}" if self.other else ""
-        return RULES[self.rule].says.format(other=other)
+        within = f" (in {self.library})" if self.library else ""
+        return RULES[self.rule].says.format(other=other) + within
 
 
 @dataclass
@@ -140,11 +142,14 @@ def lint(log: Path, judge: Path) -> LintResult:
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
-            place, other = map(place_of, fields[1:3])
+            (inner, caller), (other, other_caller) = map(place_and_caller, fields[1:3])
             address, size, times = map(int, fields[3:6])
-            result.findings.append(LintFinding(fields[0], place, other, address, size, times))
+            place, library = (caller, inner) if caller else (inner, "")
+            result.findings.append(
+                LintFinding(fields[0], place, other_caller or other, address, size, times, library)
+            )
     found = _with_lines(result.findings)
-    result.findings = [finding for finding in found if not _LOCKS.match(finding.place)]
+    result.findings = [f for f in found if not _LOCKS.match(f.library or f.place)]
     return result
 
 
@@ -153,11 +158,13 @@ def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     from nearfar.verify.symbols import source_frames
 
     found = list(findings)
-    known = source_frames({place for f in found for place in (f.place, f.other)})
+    known = source_frames({place for f in found for place in (f.place, f.library, f.other)})
 
     def named(finding: LintFinding) -> LintFinding:
         place, *outward = known.get(finding.place, [finding.place])
-        other = known.get(finding.other, [finding.other])[0]
-        return replace(finding, place=place, other=other, inlined_into=tuple(outward))
+        library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
+        return replace(
+            finding, place=place, other=other, library=library, inlined_into=tuple(outward)
+        )
 
     return [named(finding) for finding in found]
