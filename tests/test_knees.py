@@ -250,3 +250,14 @@ def test_the_unit_is_where_stores_stop_getting_cheaper(unit: int) -> None:
 )
 def test_a_unit_outside_the_blocks_is_not_guessed(levels: dict[int, float]) -> None:
     assert access_unit(_costs(levels)) is None
+
+
+@pytest.mark.parametrize(
+    ("reported", "quick", "whole"), [(32, 128, 256), (2, 8, 16), (260, 256, 256), (None, 64, 128)]
+)
+def test_regions_exceed_the_last_cache_up_to_a_limit(
+    reported: int | None, quick: int, whole: int
+) -> None:
+    last = reported * MIB if reported else None
+    assert latency.quick_region(last) == quick * MIB
+    assert latency.default_region(last) == whole * MIB
