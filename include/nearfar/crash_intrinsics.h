@@ -3,7 +3,8 @@
  * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
  *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also call the recorder.
  *          Without the recorder in the process the reports are weak symbols that are absent: one
- *          test of a pointer each.
+ *          test of a pointer each. _mm_clwb and _mm_clflushopt execute clflush, which needs no
+ *          compiler flag, but evicts the line: do not time such a build, and do not ship it.
  * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end
  *          acknowledges it; the checker reads the count from NEARFAR_CRASH_ACKNOWLEDGED, and, if
  *          threads interleave (`crash run --interleave`), the numbers from NEARFAR_CRASH_OPERATIONS.
@@ -29,8 +30,7 @@ __attribute__((weak)) void nearfar_crash_host(int host);
 }
 #endif
 
-/* Macros, so that the call is on the caller's line. The instruction itself is executed as well if
- * the compiler may emit it. */
+/* Macros, so that the call is on the caller's line. */
 #define NEARFAR_CRASH_FLUSHED(at) (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
 #define NEARFAR_CRASH_STREAM(call, at, bytes)                                                      \
   ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)

@@ -109,8 +109,8 @@ struct ActiveArena {
   const std::uint8_t* state = nullptr; ///< of each line
   Arena* arena = nullptr;
 
-  /// Whether nothing is to be done for an access: it lies in one line, whose state has no bit of
-  /// `mask` but those of `wanted`. Nearly all do.
+  /// Whether nothing is to be done for an access: it lies in one line, whose bits in `mask` are
+  /// exactly `wanted`. Nearly all do.
   bool idle(std::size_t offset, std::size_t length, std::uint8_t mask, std::uint8_t wanted) const {
     const std::size_t line = offset / line_bytes;
     return (offset + length - 1) / line_bytes == line && (state[line] & mask) == wanted;

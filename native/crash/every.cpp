@@ -5,7 +5,7 @@
 //         1 overdue       lines not flushed although a fence has passed (up to 1/4 of the budget)
 //         2 own_prefixes  all stores up to a point durable
 //         3 own_few       one line missing, or one line early
-//         4, 5            the same for library stores
+//         4, 5            the same for all stores, those of libraries too
 //         6 recoveries    crashes during recovery (up to 1/2 of the budget)
 //         7 and later     a share of all images, four times larger in each pass
 // Known   Where images of a series fail by what is known well, passes before 7 leave the rest of it.

@@ -14,7 +14,7 @@ namespace nearfar::crash {
 
 /// What the program left out.
 enum class Missing : std::uint8_t {
-  flush, ///< the store was never written back
+  flush, ///< the store was not written back, or only after the next fence of its thread
   fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised
   log,   ///< it was overwritten in place without being logged
   late_log, ///< it was logged, but only after it was overwritten
@@ -57,11 +57,11 @@ struct Exploration {
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
   std::uint64_t confirmed = 0;       ///< of `states`: those with a second opinion
   std::uint64_t stores = 0;          ///< of the program itself
-  std::uint64_t stores_tried = 0; ///< of these: in images with and without it, before its neighbors
-  std::uint64_t places = 0;       ///< lines of source, or instructions, that made these stores
-  std::uint64_t places_tried = 0; ///< of these: with one store at least that was tried
-  bool cut_off = false;           ///< ended by the number of violations
-  double seconds = 0;             ///< of wall time, on one thread
+  std::uint64_t stores_tried = 0;    ///< of these: those both missing and early in images
+  std::uint64_t places = 0;          ///< lines of source, or instructions, that made these stores
+  std::uint64_t places_tried = 0;    ///< of these: with one store at least that was tried
+  bool cut_off = false;              ///< ended by the number of violations
+  double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;
 };
 

@@ -1,6 +1,7 @@
 // Images that are likely to fail, before all others: those without a suspicious store, and those
-// around the first store of each line of source. A small budget goes there: first the power fails just
-// before the first store of each line and just after it, then come more images.
+// around the first store of each line of source. In this order: two batches of suspects; if the
+// checker's reads are unknown, power fails just before and just after the first store of each line;
+// the other suspects; more images around those stores. A small budget is used up here.
 #include <algorithm>
 
 #include "crash/explorer.hpp"

@@ -16,8 +16,9 @@
 
 namespace nearfar::crash {
 
-/// A new rule also needs: name() in lint.cpp, RULES in python/nearfar/verify/lint.py,
-/// docs/tutorials/crash.md.
+/// Errors come before notes: findings are listed in this order. A new rule also needs: name() in
+/// lint.cpp, RULES in python/nearfar/verify/lint.py, the help in python/nearfar/cli/crash/lint.py,
+/// docs/tutorials/crash.md, docs/coming-from/pmemcheck.md.
 enum class Rule : std::uint32_t {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush

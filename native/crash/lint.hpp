@@ -26,7 +26,7 @@ struct LintFinding {
   storelog::Site other;
   std::uint64_t address = 0; ///< of the first occurrence, from the start of the pool
   std::uint32_t bytes = 0;
-  std::uint64_t count = 0; ///< occurrences; of a store that is not durable, ranges of such bytes
+  std::uint64_t count = 0; ///< how often; for unflushed and unfenced, ranges of bytes left
 };
 
 /// In the order of the rules, then of the numbers of the sites, which index `sites`.

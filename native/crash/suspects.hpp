@@ -23,9 +23,9 @@ struct Suspect {
   bool early = false;      ///< it is durable too early; else it is missing
 };
 
-/// At most four stores of each kind and source line. Batch 0 has one of each kind that is never
-/// durable or not logged, batch 1 one of each other kind, later batches the rest. Each batch is in
-/// the order of `after`.
+/// At most four stores of each kind and source line. Batch 0 has one store for each source line and
+/// each of the kinds "never durable" and "not logged", batch 1 the same for the other kinds, later
+/// batches the rest. Each batch is in the order of `after`.
 std::vector<std::vector<Suspect>> list_suspects(const storelog::Log& log);
 
 } // namespace nearfar::crash

@@ -92,8 +92,9 @@ bool hide(std::uint8_t* at, std::size_t left) {
 }
 
 /// How many flushes and fences a segment has that are not seen: with `watch`, those that could not
-/// be replaced. What nearfar/crash_intrinsics.h reports (`reporting`) is not counted: it makes
-/// clflush of all flushes, so others are the program's own.
+/// be replaced. The clflush of a module that reports (`reporting`) are not counted:
+/// nearfar/crash_intrinsics.h compiles each flush to one. A clwb or clflushopt there is the
+/// program's own, in assembly.
 int search(std::uint8_t* code, std::size_t bytes, bool watch, bool reporting) {
   int unseen = 0;
   ZydisDecodedInstruction instruction;
@@ -216,7 +217,9 @@ bool on_breakpoint(ucontext_t* machine) {
   if (found == end) return false;
   const void* code = at + 1; // sites are return addresses, from which readers take one byte away
   if (is_flush(found->what)) report(EventKind::flush, address_of(*found, *machine), 1, code);
-  // Unlike the other flushes, clflush is ordered with the stores after it.
+  // Unlike the other flushes, clflush is ordered with the stores after it. The fence also counts for
+  // earlier flushes of the thread of another kind, which clflush does not order: a fence that is
+  // missing for those is not found.
   if (is_fence(found->what) || found->what == ZYDIS_MNEMONIC_CLFLUSH)
     report(EventKind::fence, nullptr, 0, code);
   next += found->bytes - 1;

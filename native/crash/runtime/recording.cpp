@@ -126,7 +126,7 @@ bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
       continue;
     }
     const std::size_t most = std::min(bytes, stored.end_of_part(offset + at) - offset);
-    std::size_t end = at + 1; // up to 8 equal bytes within one store are part of it
+    std::size_t end = at + 1; // up to 7 equal bytes within one store are part of it
     for (std::size_t same = 0, i = end; i < most && same < 8; ++i) {
       same = now[i] == old[i] ? same + 1 : 0;
       if (same == 0) end = i + 1;

@@ -1,4 +1,4 @@
-"""Kept crash images: the bytes, and a file next to each with the command that replays it."""
+"""Kept crash images: the bytes, and a file next to each with its origin and moment."""
 
 from __future__ import annotations
 
