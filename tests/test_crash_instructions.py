@@ -77,3 +77,52 @@ def test_flushes_that_are_not_seen_are_a_warning(run_nearfar: RunNearfar, tmp_pa
     flags = ("--checker", "true", "--json", "-")
     done = run_nearfar("crash", "run", *flags, "--", str(program), str(tmp_path / "pool2"))
     assert document(done)["warnings"] == [warning]
+
+
+#: One line is flushed by clwb, then another by clflush; END is a fence or nothing.
+MIXED = """
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 2;
+  volatile uint64_t *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  pool[0] = 1; /* clwb */
+  FIRST
+  pool[8] = 2; /* clflush */
+  __asm__ volatile("clflush (%0)" : : "r"(pool + 8) : "memory");
+  END
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "unfenced"),
+    [
+        ("", "", []),  # clflush needs no fence, and the other line has no flush here
+        ('__asm__ volatile("clwb (%0)" : : "r"(pool) : "memory");', "", ["clwb", "clflush"]),
+        (
+            '__asm__ volatile("clwb (%0)" : : "r"(pool) : "memory");',
+            '__asm__ volatile("sfence" : : : "memory");',
+            [],
+        ),
+    ],
+)
+def test_clflush_does_not_order_flushes_of_other_kinds(
+    first: str, end: str, unfenced: list[str], run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = MIXED.replace("FIRST", first).replace("END", end)
+    program = compile_c(tmp_path, "mixed", text, "-O1")
+    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))["findings"]
+    lines = {
+        f"mixed.c:{number}": kind
+        for number, line in enumerate(text.splitlines(), 1)
+        for kind in ("clwb", "clflush")
+        if line.endswith(f"/* {kind} */")
+    }
+    missing = [lines[Path(f["place"]).name] for f in found if f["rule"] == "unfenced"]
+    assert sorted(missing) == sorted(unfenced), found

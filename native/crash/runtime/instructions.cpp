@@ -216,12 +216,11 @@ bool on_breakpoint(ucontext_t* machine) {
                                            [&](const Hidden& one) { return one.at == at; });
   if (found == end) return false;
   const void* code = at + 1; // sites are return addresses, from which readers take one byte away
-  if (is_flush(found->what)) report(EventKind::flush, address_of(*found, *machine), 1, code);
-  // Unlike the other flushes, clflush is ordered with the stores after it. The fence also counts for
-  // earlier flushes of the thread of another kind, which clflush does not order: a fence that is
-  // missing for those is not found.
-  if (is_fence(found->what) || found->what == ZYDIS_MNEMONIC_CLFLUSH)
-    report(EventKind::fence, nullptr, 0, code);
+  if (found->what == ZYDIS_MNEMONIC_CLFLUSH)
+    report_clflush(address_of(*found, *machine), code);
+  else if (is_flush(found->what))
+    report(EventKind::flush, address_of(*found, *machine), 1, code);
+  if (is_fence(found->what)) report(EventKind::fence, nullptr, 0, code);
   next += found->bytes - 1;
   return true;
 }

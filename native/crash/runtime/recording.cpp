@@ -50,6 +50,8 @@ std::atomic<std::uint16_t> threads{0};
 /// A thread that takes turns for two hosts has a number on each.
 thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
 thread_local std::uint8_t host = 0;
+/// The thread has flushed lines, or stored past the caches, and no fence has followed.
+thread_local bool waits_for_fence = false;
 
 /// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
 /// wait for the lock that the code under it holds. A program without handlers is spared the system
@@ -89,6 +91,10 @@ std::optional<SiteNumber> caller_of(const void* code) {
 
 void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
          const void* data, const void* code, std::optional<SiteNumber> caller = {}) {
+  if (who != outside) {
+    if (kind == EventKind::fence) waits_for_fence = false;
+    if (kind == EventKind::flush || kind == EventKind::nt_store) waits_for_fence = true;
+  }
   const SiteNumber site = site_of(*writer, code, caller);
   const auto size = static_cast<std::uint32_t>(bytes);
   if (judge() != nullptr)
@@ -322,6 +328,12 @@ void created(const char* path) {
     if (judge() != nullptr) judge()->forget();
     writer->created(), writer->flush();
   }
+}
+
+void report_clflush(const void* at, const void* code) {
+  const bool others_wait = waits_for_fence;
+  report(EventKind::flush, at, 1, code);
+  if (!others_wait) report(EventKind::fence, nullptr, 0, code);
 }
 
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {

@@ -82,6 +82,9 @@ void settle_stores();
 /// `code` is a return address; 0 if unknown. An event without an address has a number in `bytes`
 /// (begin, end; tx_end: why the transaction was not committed, or 0).
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code);
+/// A clflush, which is ordered with later stores, unlike other flushes: recorded with a fence, unless
+/// other lines of the thread wait for one, for clflush does not order those.
+void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// An object was freed that lay there.
