@@ -50,7 +50,7 @@ std::atomic<std::uint16_t> threads{0};
 /// A thread that takes turns for two hosts has a number on each.
 thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
 thread_local std::uint8_t host = 0;
-/// The thread has flushed lines, or stored past the caches, and no fence has followed.
+/// The thread has flushed lines, or made non-temporal stores, and no fence has followed.
 thread_local bool waits_for_fence = false;
 
 /// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
