@@ -12,7 +12,8 @@
 
 namespace nearfar::crash {
 
-/// What the program left out.
+/// What the program left out. A new one also needs: name() in blame.cpp, MISSING in
+/// python/nearfar/verify/findings.py, "Verdict" in docs/tutorials/crash.md.
 enum class Missing : std::uint8_t {
   flush, ///< the store was not written back, or only after the next fence of its thread
   fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised

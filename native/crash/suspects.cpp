@@ -18,6 +18,7 @@ using storelog::Log;
 
 namespace {
 
+/// In the order of the batches: up to `not_logged` the first one.
 enum Kind : std::uint8_t { never_durable, not_logged, overdue, long_overdue, unordered };
 
 std::uint64_t end_of(const Event& event) { return event.address + event.bytes; }
