@@ -253,7 +253,7 @@ def test_a_unit_outside_the_blocks_is_not_guessed(levels: dict[int, float]) -> N
 
 
 @pytest.mark.parametrize(
-    ("reported", "quick", "whole"), [(32, 128, 256), (2, 8, 16), (260, 256, 256), (None, 64, 128)]
+    ("reported", "quick", "whole"), [(32, 64, 256), (2, 32, 16), (260, 256, 256), (None, 32, 128)]
 )
 def test_regions_exceed_the_last_cache_up_to_a_limit(
     reported: int | None, quick: int, whole: int
