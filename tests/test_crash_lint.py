@@ -190,6 +190,47 @@ def test_a_place_in_an_intrinsic_is_that_of_the_program(
     ]
 
 
+FORKING = """
+#include <libpmem.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  uint64_t* pool = pmem_map_file(arguments[1], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL);
+  pool[0] = 1;
+  pmem_persist(pool, 8);
+  if (fork() == 0) {
+    CHILD
+  }
+  wait(NULL);
+  pool[256] = 2;
+  pmem_persist(pool + 256, 8);
+  pool[320] = 3; /* SITE unflushed */
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "child", ["_exit(0);", "exit(0);", "pool[64] = 1; pmem_persist(pool + 64, 8); exit(0);"]
+)
+def test_a_forked_child_leaves_the_log_to_its_parent(
+    child: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = FORKING.replace("CHILD", child)
+    program = compile_c(tmp_path, "forking", text, "-g", "-O1", "-lpmem")
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool)
+    found = document(done)
+    (finding,) = found["findings"]
+    line = sites(text)["unflushed"]
+    assert (finding["rule"], finding["times"]) == ("unflushed", 1)
+    assert finding["place"].endswith(f"forking.c:{line}")
+    assert found["warnings"] == []
+    assert ("a forked process stores to the pool" in done.stderr) == ("pool" in child)
+
+
 IN_LIBRARY = """
 #include <fcntl.h>
 #include <stdio.h>

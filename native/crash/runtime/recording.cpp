@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <new>
 #include <optional>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
@@ -45,6 +46,8 @@ dev_t pool_device;
 ino_t pool_file;
 bool pool_known = false;
 bool warned = false;
+bool forked = false;       ///< a child of the process that is recorded
+bool has_children = false; ///< the process that is recorded, after a fork()
 char* shadow = nullptr;
 std::atomic<std::uint16_t> threads{0};
 /// A thread that takes turns for two hosts has a number on each.
@@ -110,14 +113,16 @@ struct Stored {
   const void* code = nullptr;
   std::optional<SiteNumber> caller = {};
 
-  /// Another thread stored what changed there while the page was open for this instruction.
-  bool is_of_another_thread(std::uint64_t at) const {
-    return __libc_single_threaded == 0 && (at < begin || at >= end);
-  }
-  /// Where the bytes from `at` on are of another thread, or no longer are.
+  /// Another thread stored what changed there while the page was open for this instruction, or a
+  /// child did since the shadow was right.
+  bool is_of_another(std::uint64_t at) const { return others_store() && (at < begin || at >= end); }
+  /// Where the bytes from `at` on are of another, or no longer are.
   std::uint64_t end_of_part(std::uint64_t at) const {
-    return __libc_single_threaded != 0 || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
+    return !others_store() || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
   }
+
+private:
+  static bool others_store() { return __libc_single_threaded == 0 || has_children; }
 };
 
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right. Returns
@@ -138,8 +143,11 @@ bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
       if (same == 0) end = i + 1;
     }
     std::memcpy(old + at, now + at, end - at);
-    const bool of_another = stored.is_of_another_thread(offset + at);
-    if (of_another) // its code is not known
+    const bool of_another = stored.is_of_another(offset + at);
+    if (of_another && __libc_single_threaded != 0) { // a child: what it does is not judged
+      put(EventKind::nt_store, outside, offset + at, end - at, now + at, nullptr);
+      put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
+    } else if (of_another) // its code is not known
       put(kind, who, offset + at, end - at, now + at, nullptr);
     else
       put(kind, who, offset + at, end - at, now + at, stored.code, stored.caller);
@@ -231,6 +239,23 @@ void fail(const char* why) {
   stop();
 }
 
+/// In a child of fork(): its events would lie between those of its parent, and its end would end the
+/// log. The lock may be held by a thread that is not there.
+void leave_log_to_parent() {
+  busy.clear();
+  writer = nullptr;
+  forked = true;
+}
+
+/// Whether a store is not recorded; says so once in a child that stores to the pool.
+bool is_unrecorded() {
+  if (writer != nullptr) return false;
+  if (forked && !warned)
+    std::fprintf(stderr, "nearfar: a forked process stores to the pool: that is not recorded\n");
+  warned = warned || forked;
+  return true;
+}
+
 void watch(const RecordedRegion& region) {
   if (seen == Seen::faults) syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
 }
@@ -247,6 +272,7 @@ void start() {
   std::snprintf(log_path, sizeof log_path, "%s", path);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   request_turn(getenv("NEARFAR_CRASH_TURN"));
+  pthread_atfork(nullptr, [] { has_children = true; }, leave_log_to_parent);
 }
 
 void finish() {
@@ -363,7 +389,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   if (region_of(at) == nullptr) return;
   const Lock locked;
-  if (writer == nullptr) return;
+  if (is_unrecorded()) return;
   const std::optional<SiteNumber> caller = caller_of(code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     // What was there already changes no image: a thread that waits for a lock would fill the log.
@@ -409,7 +435,7 @@ void continue_on_host(int number) {
 void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code) {
   const Lock locked;
   const RecordedRegion* region = region_of(stored.data());
-  if (writer == nullptr || region == nullptr) return;
+  if (region == nullptr || is_unrecorded()) return;
   const auto at =
       static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) - region->start);
   const std::uint64_t page = at / page_bytes * page_bytes;
