@@ -188,3 +188,7 @@ def test_a_pool_of_our_own_is_opened_by_its_program(
     )
     found = document(done)
     assert (found["violations"], found["states"]) == (0, 12), found
+
+
+def test_a_program_without_a_pool_is_refused_without_a_checker(run_nearfar: RunNearfar) -> None:
+    run_nearfar("crash", "run", "--", "true").assert_refused(2, "mapped no file to be recorded")

@@ -19,6 +19,8 @@ _HEADERS = struct.Struct("<16x 8x B x H I Q I I")
 
 def recorded_pool(log: Path) -> Path | None:
     """The pool that a log is about, from its first record; None if nothing was recorded."""
+    if not log.exists():
+        return None
     with log.open("rb") as file:
         start = file.read(_HEADERS.size)
         if len(start) < _HEADERS.size:
