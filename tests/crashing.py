@@ -39,6 +39,11 @@ def document(done: Outcome) -> dict[str, Any]:
     return found
 
 
+def linted(run: RunNearfar, *command: str) -> dict[str, Any]:
+    """The document of ``crash lint`` on a command."""
+    return document(run("crash", "lint", "--json", "-", "--", *command))
+
+
 def crash_run(
     run: RunNearfar, program: Path, checker: Path | str, *flags: str, json: str = "-"
 ) -> Outcome:

@@ -27,6 +27,7 @@ def test_probabilities_of_students_t(t: float, freedom: float) -> None:
     expected = scipy_stats.t.sf(t, freedom)
     assert student.above(t, freedom) == pytest.approx(expected, rel=1e-8, abs=1e-280)
     assert student.above(-t, freedom) == pytest.approx(1 - expected, rel=1e-8)
+    assert student.above(-t, freedom) == pytest.approx(1 - student.above(t, freedom), rel=1e-9)
 
 
 @given(st.sampled_from([0.5, 0.8, 0.95, 0.975, 0.995, 0.9999]), st.floats(1, 1e5))

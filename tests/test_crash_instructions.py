@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import INCLUDE, PROGRAMS, document, needs_libpmem
+from crashing import INCLUDE, PROGRAMS, document, linted, needs_libpmem
 
 pytestmark = needs_libpmem
 
 TEXT = (PROGRAMS / "late_library.c").read_text()
-
-
-def linted(run: RunNearfar, *command: str) -> dict[str, Any]:
-    return document(run("crash", "lint", "--json", "-", "--", *command))
 
 
 @pytest.mark.parametrize("missing", [False, True])

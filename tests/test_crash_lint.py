@@ -13,7 +13,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import INCLUDE, PROGRAMS, document, needs_libpmem, needs_libpmemobj
+from crashing import INCLUDE, PROGRAMS, document, linted, needs_libpmem, needs_libpmemobj
 
 pytestmark = needs_libpmem
 
@@ -123,7 +123,7 @@ def test_flushes_by_libpmemobj_and_stores_that_change_nothing(
     """A store of the value that is there already still asks for a flush."""
     program = compile_c(tmp_path, "object", OBJECT, "-g", "-lpmemobj")
     pool = str(tmp_path / "pool")
-    found = document(run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool))
+    found = linted(run_nearfar, str(program), pool)
     assert {each["rule"]: int(each["place"].rpartition(":")[2]) for each in found["findings"]} == (
         sites(OBJECT)
     )
@@ -180,7 +180,7 @@ def test_a_place_in_an_intrinsic_is_that_of_the_program(
 ) -> None:
     program = compile_c(tmp_path, "stream", INTRINSIC, "-g", "-O1")
     pool = str(tmp_path / "pool")
-    found = document(run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool))
+    found = linted(run_nearfar, str(program), pool)
     (finding,) = found["findings"]
     lines = sites(INTRINSIC)
     assert finding["rule"] == "unfenced"
@@ -251,9 +251,8 @@ def test_a_store_in_a_library_is_at_the_line_that_calls_it(
 ) -> None:
     program = compile_c(tmp_path, "printed", IN_LIBRARY, "-g", "-O1")
     pool = str(tmp_path / "pool")
-    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool)
+    found = linted(run_nearfar, str(program), pool)["findings"]
     line = sites(IN_LIBRARY)["stored"]
-    found = document(done)["findings"]
     assert found
     for finding in found:
         assert finding["rule"] == "unflushed"
@@ -332,9 +331,7 @@ def test_freed_objects_and_transactions_that_do_not_end(
     lines = sites(OBJECTS)
     for kind, rules in (("freed", ["freed_store"]), ("unended", ["unended"]), ("none", [])):
         pool = str(tmp_path / f"pool-{kind}")
-        found = document(
-            run_nearfar("crash", "lint", "--json", "-", "--", str(program), kind, pool)
-        )
+        found = linted(run_nearfar, str(program), kind, pool)
         errors = [each for each in found["findings"] if each["level"] == "error"]
         assert [each["rule"] for each in errors] == rules
         assert all(each["place"].endswith(f"objects.c:{lines[each['rule']]}") for each in errors)

@@ -94,10 +94,8 @@ std::optional<SiteNumber> caller_of(const void* code) {
 
 void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
          const void* data, const void* code, std::optional<SiteNumber> caller = {}) {
-  if (who != outside) {
-    if (kind == EventKind::fence) waits_for_fence = false;
-    if (kind == EventKind::flush || kind == EventKind::nt_store) waits_for_fence = true;
-  }
+  const bool needs_fence = kind == EventKind::flush || kind == EventKind::nt_store;
+  if (who != outside && (needs_fence || kind == EventKind::fence)) waits_for_fence = needs_fence;
   const SiteNumber site = site_of(*writer, code, caller);
   const auto size = static_cast<std::uint32_t>(bytes);
   if (judge() != nullptr)

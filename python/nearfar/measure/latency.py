@@ -162,21 +162,26 @@ def _records(curve: LatencyCurve, found: Sequence[FoundKnee], session: Session) 
 
 def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> int:
     """The effective last cache in bytes, from a coarse curve that takes about two seconds."""
-    largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+    largest = _last_caches(reported_bytes, 4)
     plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
     curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1), judge_spread=False)
     return effective_last_cache(knees_of(curve)) or reported_bytes or ASSUMED_CACHE
 
 
+def _last_caches(reported_bytes: int | None, count: int) -> int:
+    """The size of so many last caches, at most 256 MiB."""
+    return min(count * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+
+
 def quick_region(reported_bytes: int | None) -> int:
     """Size of the largest region of a short measurement: twice the last cache, from 32 to 256 MiB,
     because linking and walking a larger one takes the time of the other sections."""
-    return min(max(2 * (reported_bytes or ASSUMED_CACHE), 32 * MIB), MOST_BY_DEFAULT)
+    return max(_last_caches(reported_bytes, 2), 32 * MIB)
 
 
 def default_region(reported_bytes: int | None) -> int:
     """Size of the largest region: eight times the last cache, at most 256 MiB."""
-    return min(8 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+    return _last_caches(reported_bytes, 8)
 
 
 def page_variants(tier: str) -> list[str]:

@@ -124,17 +124,12 @@ class MemoryPlan:
     @property
     def grid(self) -> Sequence[Timed]:
         """What is timed."""
-        loads = dict.fromkeys(
-            [
-                *(
-                    Timed("load", *place)
-                    for place in product(self.tiers, self.regions, WALKS_BY_REGION.values())
-                ),
-                *(Timed("load", self.tiers[-1], self.region_bytes, n) for n in _CHAINS[1:]),
-            ]
-        )
+        loads = [
+            *product(self.tiers, self.regions, WALKS_BY_REGION.values()),
+            *product(self.tiers[-1:], [self.region_bytes], _CHAINS),
+        ]
         others = [Timed(what, tier) for tier in self.tiers for what in ("touch", *_KERNELS)]
-        return [*loads, *others]
+        return [*(Timed("load", *load) for load in dict.fromkeys(loads)), *others]
 
     @property
     def regions(self) -> tuple[int, ...]:

@@ -48,6 +48,10 @@ class PageWalk(NamedTuple):
     alone: float = 0.0
     overlapped: float = 0.0
 
+    def of(self, *, dependent: bool) -> float:
+        """Of a load that waits for another's result, or of one that does not."""
+        return self.alone if dependent else self.overlapped
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -136,8 +140,7 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     walks = like.walks if like else None
     touch = (like.touch, like.touch_low, like.touch_high) if like else (0.0, 0.0, 0.0)
     if "page_walk_ns" in keys:
-        walk, *ends = _walks(profile)
-        walks = ends[0], ends[1]
+        walk, walks = _walks(profile)
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
@@ -150,19 +153,13 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     )
 
 
-def _walks(profile: Profile) -> list[PageWalk]:
+def _walks(profile: Profile) -> tuple[PageWalk, tuple[PageWalk, PageWalk]]:
     """The page walk of a profile, and the ends of its range. One that was not measured with several
     loads in flight is taken not to overlap."""
     alone = profile.figure("page_walk_ns")
     overlapped = profile.figures.get("overlapped_page_walk_ns", alone)
-    return [
-        PageWalk(*pair)
-        for pair in zip(
-            (alone.value or 0.0, *alone.interval()),
-            (overlapped.value or 0.0, *overlapped.interval()),
-            strict=True,
-        )
-    ]
+    low, high = map(PageWalk, alone.interval(), overlapped.interval())
+    return PageWalk(alone.value or 0.0, overlapped.value or 0.0), (low, high)
 
 
 def converted(near: Profile, here: Memory) -> Memory:

@@ -250,11 +250,12 @@ class SampledCoster:
         of the same size as near memory's are one measurement with it."""
         near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
         same = (self.here.walk, self.here.page_shift) == (self.near.walk, self.near.page_shift)
-        walks = near_walk if same else self.here.walk, near_walk, far_walk
-        here_ns, near_ns, far_ns = (
-            walk.alone if stalls.follows_pointer else walk.overlapped for walk in walks
+        here_walk, dependent = near_walk if same else self.here.walk, stalls.follows_pointer
+        return (
+            here_walk.of(dependent=dependent),
+            near_walk.of(dependent=dependent),
+            far_walk.of(dependent=dependent),
         )
-        return here_ns, near_ns, far_ns
 
     def _streams_ns(
         self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
