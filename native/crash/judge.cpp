@@ -15,6 +15,8 @@ constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 4095) / 4
 /// Numbers of events wrap around; those that are compared lie close to each other.
 bool is_later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 
+constexpr std::uint8_t all_bytes = 0xF; ///< of a word
+
 /// Those bytes of a word of so many bytes that lie in [address, end), a bit for each.
 std::uint8_t bytes_of(std::uint64_t word, std::uint64_t word_bytes, std::uint64_t address,
                       std::uint64_t end) {
@@ -111,7 +113,8 @@ void Judge::add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_
 void Judge::take(const JudgedEvent& event) {
   ++head_->events;
   Thread& thread = threads_[event.thread];
-  head_->threads = std::max<std::uint32_t>(head_->threads, event.thread + 1u);
+  if (event.thread != any_thread)
+    head_->threads = std::max<std::uint32_t>(head_->threads, event.thread + 1u);
   switch (event.kind) {
   case EventKind::store: return store(event, false);
   case EventKind::nt_store: return store(event, true);
@@ -130,8 +133,11 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   ++head_->stores;
   ++head_->sequence;
   Thread& thread = threads_[event.thread];
-  if (!event.of_library && thread.active && !has_all(thread, event.address, event.bytes))
-    note(thread.unlogged, event.address, event.bytes, event.site);
+  if (!event.of_library && thread.active) {
+    log_words(thread, event.address, event.bytes, true);
+    if (!has_all(thread, event.address, event.bytes))
+      note(thread.unlogged, event.address, event.bytes, event.site);
+  }
   std::uint32_t freed_by = no_site;
   for_words(event.address, event.bytes, [&](Word& word, std::uint8_t) {
     if (word.freed && !event.of_library) {
@@ -141,8 +147,9 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     word.freed = false;
     word.site = event.site;
     word.sequence = head_->sequence;
+    word.thread = event.thread;
     word.state = non_temporal ? State::awaiting : State::dirty;
-    word.reported = false;
+    word.reported = word.flushed_by_other = false;
   });
   if (event.of_library) use_again(event.address + event.bytes);
   if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
@@ -165,26 +172,26 @@ void Judge::flush(const JudgedEvent& event) {
   const std::uint64_t from = event.address / line_bytes * line_bytes;
   const std::uint64_t end = event.address + event.bytes;
   const std::uint64_t bytes = (end + line_bytes - 1) / line_bytes * line_bytes - from;
-  bool dirty = false, awaiting = false;
+  bool dirty = false, awaiting = false, freed = false, was_others = false;
   for_touched_words(from, bytes, [&](Word& word) {
     awaiting = awaiting || word.state == State::awaiting;
+    freed = freed || word.freed;
+    if (word.flushed_by_other && (word.thread == event.thread || word.thread == any_thread)) {
+      was_others = true;
+      word.flushed_by_other = false;
+    }
     if (word.state != State::dirty) return;
     dirty = true;
     word.state = State::awaiting;
     word.sequence = head_->sequence;
+    word.flushed_by_other = word.thread != event.thread;
   });
   if (dirty || awaiting) note(thread.awaiting, from, bytes, event.site);
-  if (event.of_library) return;
-  if (!dirty)
-    add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
-        event.bytes);
-  if (!thread.active) return;
-  // What the program flushes itself, it does not leave to the transaction.
-  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
-    if (word.transaction != thread.transaction) word.logged = word.flushed = 0;
-    word.transaction = thread.transaction;
-    word.flushed |= mask;
-  });
+  // A thread does not know that another has flushed what it stored; a store to a freed object was
+  // reported, and left no state.
+  if (dirty || was_others || freed || event.of_library) return;
+  add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
+      event.bytes);
 }
 
 void Judge::fence(Thread& thread) {
@@ -213,12 +220,20 @@ void Judge::log(const JudgedEvent& event) {
   if (!thread.active) return;
   if (!event.of_library && has_all(thread, event.address, event.bytes))
     add(Rule::repeated_log, event.site, no_site, event.address, event.bytes);
-  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
-    if (word.transaction != thread.transaction) word.logged = word.flushed = 0;
-    word.transaction = thread.transaction;
-    word.logged |= mask;
-  });
+  log_words(thread, event.address, event.bytes, false);
   note(thread.calls, event.address, event.bytes, event.site);
+}
+
+/// The transaction need not log these bytes (again); `only_new`: those of them that are new.
+void Judge::log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes,
+                      bool only_new) {
+  for_words(address, bytes, [&](Word& word, std::uint8_t mask) {
+    if (only_new && !word.is_new) return;
+    if (word.transaction != thread.transaction) word.logged = 0;
+    word.transaction = thread.transaction;
+    word.logged = (word.logged | (only_new ? all_bytes : mask)) & all_bytes;
+    word.is_new = false;
+  });
 }
 
 void Judge::begin(Thread& thread, std::uint32_t site) {
@@ -237,19 +252,20 @@ void Judge::end(Thread& thread, bool committed) {
     if (committed) return;
     for_touched_words(object.address, object.bytes, [](Word& word) { word.freed = false; });
   });
+  drain(thread.made, [&](const Note& object) {
+    for_touched_words(object.address, object.bytes, [](Word& word) { word.is_new = false; });
+  });
   thread.active = false;
 }
 
 /// Reports a store that was not logged before it was made.
 void Judge::judge_store(const Thread& thread, const Note& store) {
-  bool all = true, some = false, flushed = true;
+  bool all = true, some = false;
   for_words(store.address, store.bytes, [&](const Word& word, std::uint8_t mask) {
     const bool own = word.transaction == thread.transaction;
     all = all && own && (word.logged & mask) == mask;
     some = some || (own && (word.logged & mask) != 0);
-    flushed = flushed && own && (word.flushed & mask) == mask;
   });
-  if (flushed) return;
   std::uint32_t call = no_site;
   for (std::uint32_t i = thread.calls; i != 0; i = notes_[i].next)
     if (notes_[i].address < store.address + store.bytes &&
@@ -264,14 +280,28 @@ void Judge::judge_store(const Thread& thread, const Note& store) {
   });
 }
 
-void Judge::release(const JudgedEvent& event) {
+void Judge::take(Use use, const JudgedEvent& event) {
   Thread& thread = threads_[event.thread];
-  for_touched_words(event.address, event.bytes, [&](Word& word) {
-    word.freed = true;
-    word.site = event.site;
-    word.state = State::durable;
-  });
-  if (thread.active) note(thread.freed, event.address, event.bytes, event.site);
+  switch (use) {
+  case Use::allocated:
+    for_words(event.address, event.bytes, [](Word& word, std::uint8_t) {
+      word.freed = word.never_durable = false;
+      word.is_new = true;
+    });
+    note(thread.made, event.address, event.bytes, event.site);
+    return;
+  case Use::freed:
+    for_touched_words(event.address, event.bytes, [&](Word& word) {
+      word.freed = true;
+      word.site = event.site;
+      word.state = State::durable;
+    });
+    if (thread.active) note(thread.freed, event.address, event.bytes, event.site);
+    return;
+  case Use::never_durable:
+    for_words(event.address, event.bytes,
+              [](Word& word, std::uint8_t) { word.never_durable = true; });
+  }
 }
 
 void Judge::forget() {
@@ -294,21 +324,30 @@ void Judge::finish(bool ended) {
         if (notes_[at].sequence == sequence) return notes_[at].site;
     return no_site;
   };
-  const Word* before = nullptr;
+  const Word* first = nullptr; // of a store
+  const Word* last = nullptr;
+  const auto add_store = [&] {
+    if (first == nullptr) return;
+    const auto address = static_cast<std::uint64_t>(first - words_) * word_bytes;
+    const auto bytes =
+        static_cast<std::uint32_t>(word_bytes) * static_cast<std::uint32_t>(last + 1 - first);
+    if (first->state == State::dirty)
+      return add(Rule::unflushed, first->site, no_site, address, bytes);
+    const std::uint32_t flush = flush_of(first->sequence);
+    // A non-temporal store awaits a fence by itself.
+    add(Rule::unfenced, first->site, flush == first->site ? no_site : flush, address, bytes);
+  };
   for_touched_words(0, pool_bytes_, [&](const Word& word) {
-    const Word* previous = std::exchange(before, &word);
-    if (word.state == State::durable || word.reported || word.freed) return;
-    if (previous == &word - 1 && previous->state == word.state && previous->site == word.site &&
-        previous->sequence == word.sequence)
-      return; // the same store
-    const auto address = static_cast<std::uint64_t>(&word - words_) * word_bytes;
-    if (word.state == State::dirty)
-      add(Rule::unflushed, word.site, no_site, address, word_bytes);
-    else if (const std::uint32_t flush = flush_of(word.sequence); flush == word.site)
-      add(Rule::unfenced, word.site, no_site, address, word_bytes); // it is non-temporal
-    else
-      add(Rule::unfenced, word.site, flush, address, word_bytes);
+    if (word.state == State::durable || word.reported || word.freed || word.never_durable) return;
+    const bool same = first != nullptr && last == &word - 1 && last->state == word.state &&
+                      last->site == word.site && last->sequence == word.sequence;
+    if (!same) {
+      add_store();
+      first = &word;
+    }
+    last = &word;
   });
+  add_store();
 }
 
 } // namespace nearfar::crash

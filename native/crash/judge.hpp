@@ -52,9 +52,18 @@ struct JudgedEvent {
   std::uint64_t address; ///< tx_end: 0 if the transaction was committed
 };
 
+/// What the allocator does with bytes of the pool.
+enum class Use : std::uint8_t {
+  allocated,     ///< an object that nothing refers to before the program says so
+  freed,         ///< in a transaction: when that commits
+  never_durable, ///< initialized anew by each process that opens the pool
+};
+
 class Judge {
 public:
   static constexpr std::uint32_t no_site = UINT32_MAX;
+  /// A thread that is not known; of stores only.
+  static constexpr std::uint16_t any_thread = UINT16_MAX;
 
   /// Address space for a pool of this size.
   static std::size_t memory_bytes(std::uint64_t pool_bytes);
@@ -62,13 +71,17 @@ public:
   Judge(void* memory, std::uint64_t pool_bytes);
 
   void take(const JudgedEvent& event);
-  /// Frees the object in these bytes; in a transaction, when that commits.
-  void release(const JudgedEvent& event);
+  /// The kind of the event does not matter.
+  void take(Use use, const JudgedEvent& event);
   /// All that was stored until now is durable and correct.
   void forget();
 
   std::uint64_t events() const { return head_->events; }
   std::uint64_t stores() const { return head_->stores; }
+  /// Whether the word of 4 bytes at this address was stored to.
+  bool has_stored(std::uint64_t address) const {
+    return words_[address / word_bytes].sequence != 0;
+  }
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 
@@ -88,11 +101,15 @@ private:
   struct Word {
     std::uint32_t site;        ///< of the last store; of the call that freed it
     std::uint32_t sequence;    ///< of that store, or of the flush that is awaiting a fence
-    std::uint32_t transaction; ///< that logged or flushed some of its bytes
-    State state;
-    std::uint8_t logged, flushed; ///< bytes, a bit for each
+    std::uint32_t transaction; ///< that logged some of its bytes
+    std::uint16_t thread;      ///< of the last store
+    std::uint8_t logged : 4;   ///< bytes, a bit for each
+    State state : 2;
     bool freed : 1;
     bool reported : 1; ///< as not logged; not again as not flushed
+    bool is_new : 1;   ///< allocated, and a transaction may store to it unlogged
+    bool never_durable : 1;
+    bool flushed_by_other : 1; ///< by another thread than that of the store
   };
   /// An entry of a list: bytes and the site and number of an event.
   struct Note {
@@ -108,6 +125,7 @@ private:
     std::uint32_t unlogged; ///< stores of the transaction, newest first
     std::uint32_t calls;    ///< its log calls, newest first
     std::uint32_t freed;    ///< objects that it freed
+    std::uint32_t made;     ///< objects that it allocated since its last transaction, or in it
     std::uint32_t transaction;
     std::uint32_t begin; ///< site
     bool active;
@@ -133,6 +151,7 @@ private:
   void judge_store(const Thread& thread, const Note& store);
 
   bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
+  void log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes, bool only_new);
   void use_again(std::uint64_t address);
   void add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_t address,
            std::uint32_t bytes);

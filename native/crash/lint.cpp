@@ -11,7 +11,8 @@ namespace nearfar::crash {
 using storelog::Site;
 
 std::vector<LintFinding> with_sites(std::span<const JudgedFinding> found,
-                                    std::span<const Site> sites) {
+                                    std::span<const Site> sites,
+                                    std::span<const std::vector<Site>> stacks) {
   std::vector<JudgedFinding> ordered(found.begin(), found.end());
   std::sort(ordered.begin(), ordered.end(), [](const JudgedFinding& a, const JudgedFinding& b) {
     return std::tie(a.rule, a.site) < std::tie(b.rule, b.site);
@@ -29,7 +30,8 @@ std::vector<LintFinding> with_sites(std::span<const JudgedFinding> found,
       known->count += finding.count; // reached through another caller
     else
       all.push_back({finding.rule, site, named(finding.other), finding.address, finding.bytes,
-                     finding.count});
+                     finding.count,
+                     finding.site < stacks.size() ? stacks[finding.site] : std::vector<Site>()});
   }
   return all;
 }

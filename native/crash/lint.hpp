@@ -27,10 +27,12 @@ struct LintFinding {
   std::uint64_t address = 0; ///< of the first occurrence, from the start of the pool
   std::uint32_t bytes = 0;
   std::uint64_t count = 0; ///< how often; for unflushed and unfenced, ranges of bytes left
+  std::vector<storelog::Site> calls; ///< that led to `site` when it was first seen, innermost first
 };
 
-/// In the order of the rules, then of the numbers of the sites, which index `sites`.
+/// In the order of the rules, then of the numbers of the sites, which index `sites` and `stacks`.
 std::vector<LintFinding> with_sites(std::span<const JudgedFinding> found,
-                                    std::span<const storelog::Site> sites);
+                                    std::span<const storelog::Site> sites,
+                                    std::span<const std::vector<storelog::Site>> stacks = {});
 
 } // namespace nearfar::crash

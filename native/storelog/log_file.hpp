@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -22,13 +23,17 @@ inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 
 /// Kinds of records of a file, in addition to those of events.
 enum class Tag : std::uint8_t {
-  site = 16,    ///< names site number `site`: `address` is Site::place(), the data its file
-  image = 17,   ///< bytes that were durable before the first event
-  pool = 18,    ///< `address` is the size of the pool in bytes, the data its path
-  last = 19,    ///< the log is complete; `address` is the number of events
-  failed = 20,  ///< the recorder gave up; the data is the reason
-  created = 21, ///< a library has created the pool: all before this is taken as durable
-  unseen = 22,  ///< `address` flushes and fences of the module in the data were not recorded
+  site = 16,           ///< names site number `site`: `address` is Site::place(), the data its file
+  image = 17,          ///< bytes that were durable before the first event
+  pool = 18,           ///< `address` is the size of the pool in bytes, the data its path
+  last = 19,           ///< the log is complete; `address` is the number of events
+  failed = 20,         ///< the recorder gave up; the data is the reason
+  created = 21,        ///< a library has created the pool: all before this is taken as durable
+  unseen = 22,         ///< `address` flushes and fences of the module in the data were not recorded
+  unseen_bytes = 23,   ///< so many bytes (`address`) of the pool were stored unrecorded
+  uninstrumented = 24, ///< no code of the program was compiled for the instrumented recorder
+  other_file = 25,     ///< the program maps the file in the data, too; its stores are not recorded
+  stack = 26,          ///< the numbers of the calls that led to `site` first, innermost first
 };
 
 struct FileHeader {
@@ -62,10 +67,15 @@ public:
   void image(std::uint64_t address, const void* data, std::size_t bytes);
   /// Numbers a site; `caller` is the number of its caller's, if it has one.
   std::uint32_t site(Site site, std::optional<std::uint32_t> caller = {});
+  /// The calls that led to a site, by their numbers.
+  void stack(std::uint32_t site, std::span<const std::uint32_t> calls);
   void event(EventKind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
              std::uint32_t bytes, const void* data, std::uint8_t host = 0);
   void created();
   void unseen(std::uint64_t count, const char* module);
+  void unseen_bytes(std::uint64_t count);
+  void uninstrumented();
+  void other_file(const char* path);
   /// Writes what is buffered as a chunk.
   void flush();
   void end();
@@ -77,6 +87,7 @@ private:
   static constexpr std::size_t chunk_bytes = 1 << 13; ///< what a killed program loses at most
 
   void put(FileRecord record, const void* data);
+  void text(Tag tag, std::uint64_t number, const char* text);
 
   os::LibraryDescriptor file_; ///< a recorded program closes descriptors that it does not know
   bool failed_ = false;
@@ -92,8 +103,13 @@ struct ReadLog {
   std::deque<std::string> names;
   std::deque<Site> callers;
   std::vector<Site> sites; ///< by number
+  std::vector<std::vector<Site>>
+      stacks; ///< by the number of a site: the calls that led to it first
   std::string pool_path;
   std::vector<std::pair<std::string, std::uint64_t>> unseen; ///< flushes and fences, by module
+  std::uint64_t unseen_bytes = 0; ///< of the pool, stored unrecorded: by code without callbacks
+  bool uninstrumented = false;    ///< no code had callbacks
+  std::vector<std::string> other_files; ///< that the program maps; their stores are not recorded
   bool complete = false;
   std::string ending; ///< if not complete: what is wrong, and at which offset
 };

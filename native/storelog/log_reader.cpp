@@ -29,11 +29,11 @@ private:
   bool chunk(const ChunkHeader& header);
   bool record(const FileRecord& record, const char* data);
   bool event(const FileRecord& record, const char* data);
+  bool stack(const FileRecord& record, const char* data);
   void settle();
   bool stop(const char* why) {
     char text[256];
-    std::snprintf(text, sizeof text, "the log is %s at offset %ld; %zu events before that are used",
-                  why, offset_, result_.log.events.size());
+    std::snprintf(text, sizeof text, "the log is %s at offset %ld", why, offset_);
     result_.ending = text;
     return false;
   }
@@ -124,10 +124,27 @@ bool LogReader::record(const FileRecord& record, const char* data) {
   case Tag::unseen:
     result_.unseen.emplace_back(std::string(data, record.data_bytes), record.address);
     return true;
+  case Tag::unseen_bytes: result_.unseen_bytes = record.address; return true;
+  case Tag::uninstrumented: result_.uninstrumented = true; return true;
+  case Tag::other_file: result_.other_files.emplace_back(data, record.data_bytes); return true;
+  case Tag::stack: return stack(record, data) || stop("damaged");
   case Tag::failed:
     return stop(("incomplete (" + std::string(data, record.data_bytes) + ")").c_str());
   }
   return event(record, data);
+}
+
+bool LogReader::stack(const FileRecord& record, const char* data) {
+  if (record.site >= result_.sites.size()) return false;
+  result_.stacks.resize(result_.sites.size());
+  std::vector<Site>& calls = result_.stacks[record.site];
+  for (std::uint32_t at = 0; at + 4 <= record.data_bytes; at += 4) {
+    std::uint32_t number;
+    std::memcpy(&number, data + at, sizeof number);
+    if (number >= result_.sites.size()) return false;
+    calls.push_back(result_.sites[number]);
+  }
+  return true;
 }
 
 /// Makes the events so far a part of the image.

@@ -32,11 +32,7 @@ void LogWriter::put(FileRecord record, const void* data) {
   used_ += bytes;
 }
 
-void LogWriter::pool(std::uint64_t bytes, const char* path) {
-  put({static_cast<std::uint8_t>(Tag::pool), 0, 0, 0, bytes, 0,
-       static_cast<std::uint32_t>(std::strlen(path))},
-      path);
-}
+void LogWriter::pool(std::uint64_t bytes, const char* path) { text(Tag::pool, bytes, path); }
 
 void LogWriter::image(std::uint64_t address, const void* data, std::size_t bytes) {
   const auto* from = static_cast<const char*>(data);
@@ -57,6 +53,12 @@ std::uint32_t LogWriter::site(Site site, std::optional<std::uint32_t> caller) {
   return number;
 }
 
+void LogWriter::stack(std::uint32_t site, std::span<const std::uint32_t> calls) {
+  put({static_cast<std::uint8_t>(Tag::stack), 0, 0, site, 0, 0,
+       static_cast<std::uint32_t>(calls.size_bytes())},
+      calls.data());
+}
+
 void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
                       std::uint64_t address, std::uint32_t bytes, const void* data,
                       std::uint8_t host) {
@@ -74,14 +76,19 @@ void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
   } while (done < bytes);
 }
 
-void LogWriter::created() {
-  put({static_cast<std::uint8_t>(Tag::created), 0, 0, 0, events_, 0, 0}, nullptr);
+void LogWriter::created() { text(Tag::created, events_, ""); }
+
+void LogWriter::text(Tag tag, std::uint64_t number, const char* text) {
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(text), 4096));
+  put({static_cast<std::uint8_t>(tag), 0, 0, 0, number, 0, bytes}, text);
 }
 
 void LogWriter::unseen(std::uint64_t count, const char* module) {
-  const auto bytes = static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(module), 4096));
-  put({static_cast<std::uint8_t>(Tag::unseen), 0, 0, 0, count, 0, bytes}, module);
+  text(Tag::unseen, count, module);
 }
+void LogWriter::unseen_bytes(std::uint64_t count) { text(Tag::unseen_bytes, count, ""); }
+void LogWriter::uninstrumented() { text(Tag::uninstrumented, 0, ""); }
+void LogWriter::other_file(const char* path) { text(Tag::other_file, 0, path); }
 
 void LogWriter::flush() {
   if (used_ == 0 || failed_) return;
@@ -92,14 +99,12 @@ void LogWriter::flush() {
 }
 
 void LogWriter::end() {
-  put({static_cast<std::uint8_t>(Tag::last), 0, 0, 0, events_, 0, 0}, nullptr);
+  text(Tag::last, events_, "");
   flush();
 }
 
 void LogWriter::give_up(const char* why) {
-  put({static_cast<std::uint8_t>(Tag::failed), 0, 0, 0, events_, 0,
-       static_cast<std::uint32_t>(std::strlen(why))},
-      why);
+  text(Tag::failed, events_, why);
   flush();
 }
 

@@ -93,7 +93,28 @@ Walked& walked_at(const void* code, const void* frame) {
   return walked[(key * 0x9e3779b97f4a7c15u) >> 50];
 }
 
+struct StackWalk {
+  std::span<const void*> into;
+  std::size_t found = 0;
+  bool in_program = false; ///< the innermost frame of the program was passed
+};
+
+_Unwind_Reason_Code collect(_Unwind_Context* context, void* argument) {
+  StackWalk& walk = *static_cast<StackWalk*>(argument);
+  const auto* code = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+  if (code == nullptr || owner_of(code) != Owner::program) return _URC_NO_REASON;
+  if (walk.in_program) walk.into[walk.found++] = code;
+  walk.in_program = true;
+  return walk.found == walk.into.size() ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
 } // namespace
+
+std::span<const void*> program_stack(std::span<const void*> into) {
+  StackWalk walk{into};
+  _Unwind_Backtrace(collect, &walk);
+  return into.first(walk.found);
+}
 
 bool is_in_library(const void* code) { return owner_of(code) == Owner::library; }
 

@@ -84,36 +84,37 @@ NEARFAR_EXPORT int pmem_msync(const void* at, std::size_t bytes) {
   return 0;
 }
 
+#define NEARFAR_ASKER copying_for(NEARFAR_CALLER)
 #define NEARFAR_PMEM_COPY(name)                                                                    \
   NEARFAR_EXPORT void* name(void* to, const void* from, std::size_t bytes, unsigned flags) {       \
-    recorded_copy(to, from, bytes, kind_of(flags), NEARFAR_CALLER);                                \
-    drain_unless(flags, NEARFAR_CALLER);                                                           \
+    recorded_copy(to, from, bytes, kind_of(flags), NEARFAR_ASKER);                                 \
+    drain_unless(flags, NEARFAR_ASKER);                                                            \
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_persist(void* to, const void* from, std::size_t bytes) {             \
-    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_CALLER);                           \
-    report(EventKind::fence, nullptr, 0, NEARFAR_CALLER);                                          \
+    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_ASKER);                            \
+    report(EventKind::fence, nullptr, 0, NEARFAR_ASKER);                                           \
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_nodrain(void* to, const void* from, std::size_t bytes) {             \
-    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_CALLER);                           \
+    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_ASKER);                            \
     return to;                                                                                     \
   }
 NEARFAR_PMEM_COPY(pmem_memcpy)
 NEARFAR_PMEM_COPY(pmem_memmove)
 #undef NEARFAR_PMEM_COPY
 NEARFAR_EXPORT void* pmem_memset(void* to, int value, std::size_t bytes, unsigned flags) {
-  recorded_fill(to, value, bytes, kind_of(flags), NEARFAR_CALLER);
-  drain_unless(flags, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, kind_of(flags), NEARFAR_ASKER);
+  drain_unless(flags, NEARFAR_ASKER);
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_persist(void* to, int value, std::size_t bytes) {
-  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_CALLER);
-  report(EventKind::fence, nullptr, 0, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_ASKER);
+  report(EventKind::fence, nullptr, 0, NEARFAR_ASKER);
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_nodrain(void* to, int value, std::size_t bytes) {
-  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_ASKER);
   return to;
 }
 

@@ -1,6 +1,7 @@
 #include "crash/runtime/copies.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "crash/runtime/recording.hpp"
 
@@ -65,7 +66,15 @@ void move_down(char* to, const char* from, std::size_t bytes) {
   copy_down(part.at, from, part.bytes);
 }
 
+thread_local const void* program_call = nullptr;
+
 } // namespace
+
+CopyingFor::CopyingFor(const void* code) : before_(std::exchange(program_call, code)) {}
+CopyingFor::~CopyingFor() { program_call = before_; }
+const void* copying_for(const void* caller) {
+  return program_call == nullptr ? caller : program_call;
+}
 
 void move_bytes(char* to, const char* from, std::size_t bytes) {
   if (to > from && to < from + bytes) return move_down(to, from, bytes);

@@ -19,4 +19,19 @@ void recorded_copy(void* to, const void* from, std::size_t bytes, storelog::Even
 void recorded_fill(void* to, int value, std::size_t bytes, storelog::EventKind kind,
                    const void* code);
 
+/// While it lives, libpmem's copies of the calling thread are made for the program's call that
+/// returns to `code`.
+class CopyingFor {
+public:
+  explicit CopyingFor(const void* code);
+  CopyingFor(const CopyingFor&) = delete;
+  CopyingFor& operator=(const CopyingFor&) = delete;
+  ~CopyingFor();
+
+private:
+  const void* before_;
+};
+/// For whom a copy is made that `caller` asked libpmem for.
+const void* copying_for(const void* caller);
+
 } // namespace nearfar::crash::runtime

@@ -134,6 +134,12 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   finish();
 }
 
+[[noreturn]] void end_and_exit(int code) {
+  if (is_recorded()) end();
+  for (;;)
+    syscall(SYS_exit_group, code);
+}
+
 } // namespace
 
 struct sigaction* program_action(int signal) {
@@ -142,3 +148,13 @@ struct sigaction* program_action(int signal) {
 }
 
 } // namespace nearfar::crash::runtime
+
+// No destructors run at these ends.
+extern "C" {
+[[gnu::visibility("default"), noreturn]] void _exit(int code) {
+  nearfar::crash::runtime::end_and_exit(code);
+}
+[[gnu::visibility("default"), noreturn]] void _Exit(int code) noexcept {
+  nearfar::crash::runtime::end_and_exit(code);
+}
+}

@@ -3,6 +3,8 @@
 // call before each.
 //
 // A call comes before its store, so the bytes are taken when the thread calls next, whatever for.
+#include <atomic>
+
 #include "crash/runtime/recording.hpp"
 
 namespace {
@@ -16,6 +18,7 @@ struct Coming {
   const void* code = nullptr;
 };
 thread_local Coming coming;
+std::atomic<bool> called = false;
 
 } // namespace
 
@@ -28,14 +31,22 @@ void settle_stores() {
   report_store(EventKind::store, made.at, made.bytes, made.code);
 }
 
+bool has_callbacks() { return called; }
+
 } // namespace nearfar::crash::runtime
 
 namespace {
 
+/// Read before it is written: threads would take the line from each other.
+inline void note_call() {
+  if (__builtin_expect(!called.load(std::memory_order_relaxed), 0)) called = true;
+}
 inline void on_read(const void* at, std::size_t bytes, const void* code) {
+  note_call();
   if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
 }
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
+  note_call();
   if (__builtin_expect(coming.at != nullptr, 0)) settle_stores();
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
   coming = {at, bytes, code};

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "crash/runtime/callers.hpp"
+#include "crash/runtime/coverage.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/sites.hpp"
 #include "crash/runtime/turns.hpp"
@@ -46,6 +47,9 @@ dev_t pool_device;
 ino_t pool_file;
 bool pool_known = false;
 bool warned = false;
+bool other_files = false;  ///< the program maps more than the pool
+pid_t recorded = 0;        ///< the process
+std::uint64_t unseen = 0;  ///< bytes of regions that were unmapped
 bool forked = false;       ///< a child of the process that is recorded
 bool has_children = false; ///< the process that is recorded, after a fork()
 char* shadow = nullptr;
@@ -99,7 +103,8 @@ void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t b
   const SiteNumber site = site_of(*writer, code, caller);
   const auto size = static_cast<std::uint32_t>(bytes);
   if (judge() != nullptr)
-    judge()->take({kind, site.of_library, who, site.number, size, address});
+    judge()->take({kind, site.of_library, code == nullptr && !needs_fence ? Judge::any_thread : who,
+                   site.number, size, address});
   else
     writer->event(kind, who, site.number, address, size, data,
                   who == outside ? std::uint8_t{0} : host);
@@ -202,7 +207,20 @@ bool begin_log() {
   unsetenv("NEARFAR_CRASH_LOG"); // what the program starts is not recorded
   writer = new (writer_memory) LogWriter(os::File(fd));
   writer->begin();
+  recorded = getpid();
   return true;
+}
+
+struct Path {
+  char name[4096];
+};
+Path path_of(int fd) {
+  char link[64];
+  Path path;
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path.name, sizeof path.name - 1);
+  path.name[std::max<ssize_t>(length, 0)] = '\0';
+  return path;
 }
 
 bool begin_pool(int fd, const struct stat& file) {
@@ -213,13 +231,11 @@ bool begin_pool(int fd, const struct stat& file) {
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (shadow == MAP_FAILED) return false;
   }
+  if (seen == Seen::callbacks && !begin_coverage(fd, static_cast<std::uint64_t>(file.st_size)))
+    return false;
   pool_device = file.st_dev;
   pool_file = file.st_ino;
-  char link[64];
-  char path[4096] = "";
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
-  writer->pool(static_cast<std::uint64_t>(file.st_size), path);
+  writer->pool(static_cast<std::uint64_t>(file.st_size), path_of(fd).name);
   const bool is_zero = file.st_blocks == 0; // a file without blocks: nothing was written to it
   return pool_known =
              shadow == nullptr || is_zero || take_image(fd, static_cast<std::size_t>(file.st_size));
@@ -243,6 +259,17 @@ void leave_log_to_parent() {
   busy.clear();
   writer = nullptr;
   forked = true;
+}
+
+/// Code that is not compiled for the instrumented recorder stores unseen.
+void write_coverage() {
+  if (seen != Seen::callbacks) return;
+  for (int i = 0; i < regions.count; ++i)
+    unseen += count_unseen(regions.region[i], shadow);
+  if (!has_callbacks())
+    writer->uninstrumented();
+  else if (unseen > 0)
+    writer->unseen_bytes(unseen);
 }
 
 /// Whether a store is not recorded; says so once in a child that stores to the pool.
@@ -273,10 +300,13 @@ void start() {
   pthread_atfork(nullptr, [] { has_children = true; }, leave_log_to_parent);
 }
 
+bool is_recorded() { return writer != nullptr && getpid() == recorded; }
+
 void finish() {
   settle_stores();
   const Lock locked;
-  if (writer == nullptr) return;
+  if (!is_recorded()) return;
+  write_coverage();
   writer->end();
   if (writer->failed()) std::fprintf(stderr, "nearfar: the log could not be written to its end\n");
 }
@@ -292,8 +322,8 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   if (writer == nullptr && !begin_log()) return stop();
   if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
   if (file.st_dev != pool_device || file.st_ino != pool_file) {
-    if (!warned) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");
-    warned = true;
+    if (!other_files) writer->other_file(path_of(fd).name);
+    other_files = true;
     return;
   }
   if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
@@ -321,6 +351,7 @@ void unmapped(void* start, std::size_t bytes) {
     if (region.start < static_cast<char*>(start) ||
         region.start >= static_cast<char*>(start) + bytes)
       continue;
+    if (seen == Seen::callbacks) unseen += count_unseen(region, shadow);
     syscall(SYS_munmap, region.alias, region.bytes);
     region = regions.region[--regions.count];
     --i;
@@ -362,6 +393,7 @@ void report_clflush(const void* at, const void* code) {
 
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
+  settle_transaction(code);
   if (!pool_known) return;
   if (kind == EventKind::flush && bytes > 0 && region_of(at) != nullptr) turn_at_flush();
   const Lock locked;
@@ -386,6 +418,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   if (region_of(at) == nullptr) return;
+  settle_transaction(code);
   const Lock locked;
   if (is_unrecorded()) return;
   const std::optional<SiteNumber> caller = caller_of(code);
@@ -399,14 +432,14 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   });
 }
 
-void report_release(const void* at, std::size_t bytes, const void* code) {
+void report_use(Use use, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
   const Lock locked;
   if (writer == nullptr || judge() == nullptr) return;
   const SiteNumber site = site_of(*writer, code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
-    judge()->release({EventKind::store, false, thread_number(), site.number,
-                      static_cast<std::uint32_t>(part), region.offset + into});
+    judge()->take(use, {EventKind::store, false, thread_number(), site.number,
+                        static_cast<std::uint32_t>(part), region.offset + into});
   });
 }
 
@@ -431,6 +464,7 @@ void continue_on_host(int number) {
 }
 
 void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code) {
+  settle_transaction(code);
   const Lock locked;
   const RecordedRegion* region = region_of(stored.data());
   if (region == nullptr || is_unrecorded()) return;

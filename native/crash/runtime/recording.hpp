@@ -12,10 +12,12 @@
 #include <span>
 #include <sys/types.h>
 
+#include "crash/judge.hpp"
 #include "storelog/event.hpp"
 
 namespace nearfar::crash::runtime {
 
+using crash::Use;
 using storelog::EventKind;
 
 /// How stores are seen.
@@ -60,6 +62,8 @@ void start();
 /// Ends the log.
 void finish();
 bool started();
+/// Whether this is the process that is recorded: a child of vfork() has the same memory.
+bool is_recorded();
 
 /// A library has created the file at `path`: if it is the pool, recording begins here.
 void created(const char* path);
@@ -78,6 +82,12 @@ void unmapped(void* start, std::size_t bytes);
 /// Records a store that a callback announced, now that it has been made; a no-op where there is
 /// none.
 void settle_stores();
+/// Whether code ran that was compiled with callbacks.
+bool has_callbacks();
+
+/// Records that the thread's transaction has ended, if it has: what runs after a commit or abort,
+/// such as TX_ONCOMMIT, is not a part of it. `code` is any place after the end.
+void settle_transaction(const void* code);
 
 /// `code` is a return address; 0 if unknown. An event without an address has a number in `bytes`
 /// (begin, end; tx_end: why the transaction was not committed, or 0).
@@ -87,8 +97,8 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
-/// An object was freed that lay there.
-void report_release(const void* at, std::size_t bytes, const void* code);
+/// What the allocator did with these bytes, for the judge.
+void report_use(Use use, const void* at, std::size_t bytes, const void* code);
 /// A load, in a program of two hosts.
 void report_load(const void* at, std::size_t bytes, const void* code);
 /// The calling thread continues on this host.

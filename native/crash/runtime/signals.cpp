@@ -54,6 +54,13 @@ NEARFAR_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* befor
   NEARFAR_EXPORT sighandler_t name(int number, sighandler_t handler) noexcept {                    \
     static auto* const real = reinterpret_cast<Signal*>(dlsym(RTLD_NEXT, #name));                  \
     expect_handler(handler);                                                                       \
+    if (struct sigaction* own = program_action(number); own != nullptr) {                          \
+      const sighandler_t earlier = own->sa_handler;                                                \
+      *own = {};                                                                                   \
+      own->sa_handler = handler;                                                                   \
+      own->sa_flags = SA_RESTART;                                                                  \
+      return earlier;                                                                              \
+    }                                                                                              \
     return real(number, handler);                                                                  \
   }
 NEARFAR_SIGNAL(signal)

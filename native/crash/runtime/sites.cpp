@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "crash/runtime/callers.hpp"
+#include "crash/runtime/judging.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -15,6 +16,9 @@ using storelog::LogWriter;
 using storelog::Site;
 
 namespace {
+
+constexpr std::size_t stack_calls = 16;
+bool naming_stack = false; ///< what is named is a call on a stack, which has no stack of its own
 
 /// Code addresses that were named already, each with its caller.
 struct NamedCode {
@@ -59,6 +63,19 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
                is_in_library(code) || (caller && caller->of_library));
 }
 
+/// The calls that led to a site when it was first seen. What a library does is not judged.
+void write_stack(LogWriter& writer, SiteNumber site) {
+  if (judge() == nullptr || naming_stack || site.of_library) return;
+  naming_stack = true;
+  const void* calls[stack_calls];
+  std::uint32_t numbers[stack_calls];
+  std::size_t count = 0;
+  for (const void* call : program_stack(calls))
+    numbers[count++] = site_of(writer, call).number;
+  naming_stack = false;
+  writer.stack(site.number, {numbers, count});
+}
+
 } // namespace
 
 SiteNumber site_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
@@ -69,7 +86,8 @@ SiteNumber site_of(LogWriter& writer, const void* code, std::optional<SiteNumber
     if (named[at].code == code && named[at].caller == caller) return named[at].site;
     if (named[at].code != nullptr) continue;
     const SiteNumber site = name_code(writer, code, caller);
-    if (named[at].code == nullptr) named[at] = {code, caller, site};
+    named[at] = {code, caller, site};
+    write_stack(writer, site);
     return site;
   }
   return name_code(writer, code, caller);

@@ -1,150 +1,69 @@
-// Calls of libpmemobj by which a program says what it may overwrite: where a transaction begins and
-// ends, ranges that it snapshots, and objects that it allocates in a transaction. They are recorded
-// and passed on; a store to anything else within a transaction is one that was not logged. Flushes
-// that the program asks for are recorded as its own. Where a pool is created is recorded, too.
-//
-// libpmemobj's header need not be installed: what is needed of it is declared here.
+// Calls of libpmemobj by which a program says what a transaction may overwrite: where one begins and
+// ends, ranges that it snapshots, and objects that it allocates. They are recorded and passed on; a
+// store to anything else within a transaction is one that was not logged.
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <sys/types.h>
 
+#include "crash/runtime/libpmemobj.hpp"
 #include "crash/runtime/recording.hpp"
 
 using namespace nearfar::crash::runtime;
 
+#define NEARFAR_CALLER __builtin_return_address(0)
+#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+
 namespace {
 
-/// PMEMoid.
-struct Object {
-  std::uint64_t pool;
-  std::uint64_t offset;
-};
+// enum pobj_tx_stage (libpmemobj/tx_base.h).
+constexpr int stage_none = 0, stage_work = 1, stage_on_abort = 3;
 
-bool is_ours(void* function) {
-  Dl_info found, own;
-  return dladdr(function, &found) != 0 && dladdr(reinterpret_cast<void*>(&is_ours), &own) != 0 &&
-         found.dli_fbase == own.dli_fbase;
-}
-
-/// A function in a library that is loaded, or in one that it was linked with; null where there is
-/// none. It stays loaded then.
-void* function_of(const char* library, const char* name) {
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return nullptr;
-  void* found = dlsym(handle, name);
-  if (found != nullptr && !is_ours(found)) return found;
-  dlclose(handle);
-  return nullptr;
-}
-
-/// The library's own function of that name; null where there is none. It comes after ours where
-/// the library is the program's; where it came with something that was opened by dlopen with
-/// RTLD_LOCAL, only that library has it: the caller at `code`.
-void* find(const char* name, const void* code) {
-  if (void* found = dlsym(RTLD_NEXT, name); found != nullptr) return found;
-  Dl_info caller;
-  void* found = dladdr(code, &caller) == 0 ? nullptr : function_of(caller.dli_fname, name);
-  return found != nullptr ? found : function_of("libpmemobj.so.1", name);
-}
-
-/// The same; ends the program where there is none, as a call of a function that is not there would.
-template <class Function>
-Function* next(const char* name, const void* code) {
-  void* found = find(name, code);
-  if (found == nullptr) {
-    std::fprintf(stderr,
-                 "nearfar: %s was called, and the libpmemobj that has it is not to be found\n"
-                 "  next: link the program with -lpmemobj\n",
-                 name);
-    std::abort();
-  }
-  return reinterpret_cast<Function*>(found);
-}
+int (*stage_now)() = nullptr;   ///< pmemobj_tx_stage(), once a transaction has begun
+int (*error_now)() = nullptr;   ///< pmemobj_tx_errno()
+thread_local int depth = 0;     ///< transactions that this thread is in, nested ones counted
+thread_local bool open = false; ///< the log says that one has begun, and not that it has ended
 
 void record_range(const void* at, std::size_t bytes, const void* code) {
   if (started() && at != nullptr) report(EventKind::log, at, bytes, code);
 }
 void record_range(Object object, std::uint64_t into, std::size_t bytes, const void* code) {
-  static auto* const direct = reinterpret_cast<void* (*)(Object)>(find("pmemobj_direct", code));
-  if (!started() || object.offset == 0 || direct == nullptr) return;
-  record_range(static_cast<const char*>(direct(object)) + into, bytes, code);
+  if (!started()) return;
+  if (char* const start = address_of(object, code); start != nullptr)
+    record_range(start + into, bytes, code);
+}
+
+void end_transaction(const void* code) {
+  if (!open) return;
+  open = false;
+  int error = error_now();
+  if (error == 0 && stage_now() == stage_on_abort)
+    error = ECANCELED; // it rolls back at this moment
+  report(EventKind::tx_end, nullptr, static_cast<std::size_t>(error), code);
 }
 
 } // namespace
 
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+namespace nearfar::crash::runtime {
 
-/// A pool that is created in part does not open: that is libpmemobj's, and no finding.
-NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::size_t bytes,
-                                    mode_t mode) {
-  static auto* const real =
-      next<void*(const char*, const char*, std::size_t, mode_t)>("pmemobj_create", NEARFAR_CALLER);
-  void* const pool = real(path, layout, bytes, mode);
-  if (pool != nullptr && started()) created(path);
-  return pool;
+void settle_transaction(const void* code) {
+  if (!open || depth > 1) return;
+  // No stage: it is about to begin, or pmemobj_tx_end() is about to be called.
+  if (const int now = stage_now(); now != stage_none && now != stage_work) end_transaction(code);
 }
 
-#define NEARFAR_FLUSH(name)                                                                        \
-  NEARFAR_EXPORT void name(void* pool, const void* at, std::size_t bytes) {                        \
-    static auto* const real = next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);  \
-    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
-    real(pool, at, bytes);                                                                         \
-  }
-NEARFAR_FLUSH(pmemobj_persist)
-NEARFAR_FLUSH(pmemobj_flush)
-#undef NEARFAR_FLUSH
-#define NEARFAR_FLUSH_WITH_FLAGS(name)                                                             \
-  NEARFAR_EXPORT int name(void* pool, const void* at, std::size_t bytes, unsigned flags) {         \
-    static auto* const real =                                                                      \
-        next<int(void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);               \
-    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
-    return real(pool, at, bytes, flags);                                                           \
-  }
-NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xpersist)
-NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xflush)
-#undef NEARFAR_FLUSH_WITH_FLAGS
-
-NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
-  static auto* const real =
-      next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range", NEARFAR_CALLER);
-  record_range(object, into, bytes, NEARFAR_CALLER);
-  return real(object, into, bytes);
-}
-NEARFAR_EXPORT int pmemobj_tx_xadd_range(Object object, std::uint64_t into, std::size_t bytes,
-                                         std::uint64_t flags) {
-  static auto* const real = next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>(
-      "pmemobj_tx_xadd_range", NEARFAR_CALLER);
-  record_range(object, into, bytes, NEARFAR_CALLER);
-  return real(object, into, bytes, flags);
-}
-NEARFAR_EXPORT int pmemobj_tx_add_range_direct(const void* at, std::size_t bytes) {
-  static auto* const real =
-      next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct", NEARFAR_CALLER);
-  record_range(at, bytes, NEARFAR_CALLER);
-  return real(at, bytes);
-}
-NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t bytes,
-                                                std::uint64_t flags) {
-  static auto* const real = next<int(const void*, std::size_t, std::uint64_t)>(
-      "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
-  record_range(at, bytes, NEARFAR_CALLER);
-  return real(at, bytes, flags);
-}
-
-namespace {
-
-thread_local int transactions = 0; ///< that this thread is in, nested ones counted
-
-} // namespace
+} // namespace nearfar::crash::runtime
 
 /// Records the beginning of a transaction, and returns the library's function.
 extern "C" [[gnu::used]] void* nearfar_transaction_begins(const void* code) {
-  static void* const real = reinterpret_cast<void*>(next<int()>("pmemobj_tx_begin", code));
-  if (transactions++ == 0 && started()) report(EventKind::tx_begin, nullptr, 0, code);
+  static void* const real = require_in_libpmemobj("pmemobj_tx_begin", code);
+  if (stage_now == nullptr) { // not where they are called: a look-up stores, too
+    error_now = next<int()>("pmemobj_tx_errno", code);
+    stage_now = next<int()>("pmemobj_tx_stage", code);
+  }
+  if (depth++ == 0 && started()) {
+    report(EventKind::tx_begin, nullptr, 0, code);
+    open = true;
+  }
   return real;
 }
 
@@ -175,12 +94,58 @@ pmemobj_tx_begin:
   .size pmemobj_tx_begin, . - pmemobj_tx_begin
 )");
 
+// The last stores before these are a part of the transaction.
+NEARFAR_EXPORT void pmemobj_tx_process() {
+  static auto* const real = next<void()>("pmemobj_tx_process", NEARFAR_CALLER);
+  settle_stores();
+  real();
+}
+NEARFAR_EXPORT void pmemobj_tx_commit() {
+  static auto* const real = next<void()>("pmemobj_tx_commit", NEARFAR_CALLER);
+  settle_stores();
+  real();
+}
+NEARFAR_EXPORT void pmemobj_tx_abort(int error) {
+  static auto* const real = next<void(int)>("pmemobj_tx_abort", NEARFAR_CALLER);
+  settle_stores();
+  real(error);
+}
+
+/// May not return: the end of a nested transaction that was aborted aborts the one around it, which
+/// goes on where that began (longjmp).
 NEARFAR_EXPORT int pmemobj_tx_end() {
   static auto* const real = next<int()>("pmemobj_tx_end", NEARFAR_CALLER);
-  const int failed = real();
-  if (transactions > 0 && --transactions == 0 && started())
-    report(EventKind::tx_end, nullptr, static_cast<std::size_t>(failed), NEARFAR_CALLER);
-  return failed;
+  settle_stores();
+  if (depth == 1) end_transaction(NEARFAR_CALLER);
+  if (depth > 0) --depth;
+  return real();
+}
+
+NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
+  static auto* const real =
+      next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range", NEARFAR_CALLER);
+  record_range(object, into, bytes, NEARFAR_CALLER);
+  return real(object, into, bytes);
+}
+NEARFAR_EXPORT int pmemobj_tx_xadd_range(Object object, std::uint64_t into, std::size_t bytes,
+                                         std::uint64_t flags) {
+  static auto* const real = next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>(
+      "pmemobj_tx_xadd_range", NEARFAR_CALLER);
+  record_range(object, into, bytes, NEARFAR_CALLER);
+  return real(object, into, bytes, flags);
+}
+NEARFAR_EXPORT int pmemobj_tx_add_range_direct(const void* at, std::size_t bytes) {
+  static auto* const real =
+      next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct", NEARFAR_CALLER);
+  record_range(at, bytes, NEARFAR_CALLER);
+  return real(at, bytes);
+}
+NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t bytes,
+                                                std::uint64_t flags) {
+  static auto* const real = next<int(const void*, std::size_t, std::uint64_t)>(
+      "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
+  record_range(at, bytes, NEARFAR_CALLER);
+  return real(at, bytes, flags);
 }
 
 #define NEARFAR_ALLOCATION(name)                                                                   \
@@ -214,54 +179,3 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
 NEARFAR_REALLOCATION(pmemobj_tx_realloc)
 NEARFAR_REALLOCATION(pmemobj_tx_zrealloc)
 #undef NEARFAR_REALLOCATION
-
-namespace {
-
-/// An object that is about to be freed.
-struct Freed {
-  const char* at = nullptr;
-  std::size_t bytes = 0;
-
-  Freed(Object object, const void* code) {
-    if (!started() || object.offset == 0) return;
-    static auto* const direct = next<void*(Object)>("pmemobj_direct", code);
-    static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);
-    at = static_cast<const char*>(direct(object));
-    bytes = size(object);
-  }
-  void report(const void* code) const {
-    if (at != nullptr) report_release(at, bytes, code);
-  }
-};
-
-} // namespace
-
-NEARFAR_EXPORT void pmemobj_free(Object* object) {
-  static auto* const real = next<void(Object*)>("pmemobj_free", NEARFAR_CALLER);
-  const Freed freed(*object, NEARFAR_CALLER);
-  real(object);
-  freed.report(NEARFAR_CALLER);
-}
-NEARFAR_EXPORT int pmemobj_tx_free(Object object) {
-  static auto* const real = next<int(Object)>("pmemobj_tx_free", NEARFAR_CALLER);
-  const Freed freed(object, NEARFAR_CALLER);
-  const int failed = real(object);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
-  return failed;
-}
-NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
-  static auto* const real = next<int(Object, std::uint64_t)>("pmemobj_tx_xfree", NEARFAR_CALLER);
-  const Freed freed(object, NEARFAR_CALLER);
-  const int failed = real(object, flags);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
-  return failed;
-}
-NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Object object,
-                                       int frees) {
-  static auto* const real =
-      next<int(void*, std::size_t, void*, Object, int)>("pmemobj_list_remove", NEARFAR_CALLER);
-  const Freed freed(frees != 0 ? object : Object{}, NEARFAR_CALLER);
-  const int failed = real(pool, entry, head, object, frees);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
-  return failed;
-}

@@ -37,10 +37,15 @@ int lint(const Arguments& given) {
   if (judge.stores() == 0 && judge.findings().empty()) return print_error(nothing_stored(*read));
   if (judge.is_full())
     std::printf("warning\tthe program left too much undone at once; some of it was not judged\n");
-  for (const LintFinding& finding : with_sites(judge.findings(), read->sites))
+  for (const LintFinding& finding : with_sites(judge.findings(), read->sites, read->stacks)) {
+    // What was stored unseen is durable for the judge.
+    if (read->unseen_bytes > 0 && finding.rule == Rule::needless_flush) continue;
     std::printf("lint\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu64 "\n", name(finding.rule),
                 place(finding.site).c_str(), place(finding.other).c_str(), finding.address,
                 finding.bytes, finding.count);
+    for (const storelog::Site& call : finding.calls)
+      std::printf("call\t%s\n", place(call).c_str());
+  }
   return 0;
 }
 

@@ -13,15 +13,23 @@ Error nothing_mapped() {
 }
 
 Error nothing_stored(const storelog::ReadLog& read) {
-  return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
-                     read.pool_path.c_str())
-      .try_next("record it with --recorder preload, or compile it for the instrumented recorder: "
-                "docs/tutorials/crash.md");
+  return Error::make(Errc::bad_input, "the program changed nothing in '%s'", read.pool_path.c_str())
+      .try_next("start with a new pool, or have the program store other values");
 }
 
 void print_log(const storelog::ReadLog& read, std::uint64_t events) {
-  std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, read.complete,
-              read.ending.c_str(), read.pool_path.c_str());
+  std::string ending;
+  if (!read.complete)
+    ending = read.ending + "; " + std::to_string(events) + " events before that are used";
+  else if (read.unseen_bytes > 0)
+    ending = "at least " + std::to_string(read.unseen_bytes) +
+             " bytes of the pool were stored unseen: by code that is not compiled for the "
+             "instrumented recorder, or by the C library";
+  std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
+              ending.c_str(), read.pool_path.c_str());
+  for (const std::string& path : read.other_files)
+    std::printf("warning\tonly %s is judged; the program also maps %s\n", read.pool_path.c_str(),
+                path.c_str());
   for (const auto& [module, count] : read.unseen)
     std::printf("warning\t%" PRIu64
                 " flush and fence instructions of %s were not seen: a store may be called never "
@@ -32,7 +40,12 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
 Result<storelog::ReadLog> read_written(const char* file, bool contents) {
   if (access(file, F_OK) != 0)
     return nothing_mapped(); // the recorder makes it with the first mapping
-  return storelog::read_log(file, contents);
+  Result<storelog::ReadLog> read = storelog::read_log(file, contents);
+  if (read && read->uninstrumented)
+    return Error::make(Errc::bad_input, "no code of the program is compiled for the recorder")
+        .try_next("record it with --recorder preload, or compile it with: nearfar crash flags "
+                  "compile");
+  return read;
 }
 
 Result<storelog::ReadLog> read_recorded(const char* file) {

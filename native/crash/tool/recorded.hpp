@@ -7,17 +7,18 @@ namespace nearfar::crash {
 
 /// The program mapped no pool.
 Error nothing_mapped();
-/// It mapped one, and no store into it was seen.
+/// It mapped one, and did not change it.
 Error nothing_stored(const storelog::ReadLog& read);
 
 /// Prints a `log` line, and warnings on flushes that were not seen.
 void print_log(const storelog::ReadLog& read, std::uint64_t events);
 
-/// Reads a log. Errors: those of storelog::read_log; bad_input if nothing was mapped.
+/// Reads a log. Errors: those of storelog::read_log; bad_input if nothing was mapped, or the program
+/// was not compiled for the recorder.
 Result<storelog::ReadLog> read_written(const char* file, bool contents);
 
 /// Reads a log and prints it so. Errors: those of storelog::read_log; bad_input if
-/// nothing was mapped or no store was seen.
+/// nothing was mapped or changed, or the program was not compiled for the recorder.
 Result<storelog::ReadLog> read_recorded(const char* file);
 
 } // namespace nearfar::crash

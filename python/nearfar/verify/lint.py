@@ -85,6 +85,7 @@ class LintFinding:
     times: int
     library: str = ""  # the place in the library that was called; empty for the program's own code
     inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
+    calls: tuple[str, ...] = ()  # of the program, that led to the place first, innermost first
 
     def sentence(self) -> str:
         """What is wrong."""
@@ -148,9 +149,27 @@ def lint(log: Path, judge: Path) -> LintResult:
             result.findings.append(
                 LintFinding(fields[0], place, other_caller or other, address, size, times, library)
             )
-    found = _with_lines(result.findings)
-    result.findings = [f for f in found if not _LOCKS.match(f.library or f.place)]
+        elif kind == "call":
+            found = result.findings[-1]
+            result.findings[-1] = replace(found, calls=(*found.calls, fields[0]))
+    result.findings = _merged(_with_lines(result.findings))
+    result.findings = [f for f in result.findings if not _LOCKS.match(f.library or f.place)]
+    if any(not f.place for f in result.findings):
+        result.warnings.append(
+            "a store has no place: another thread stored to the same page at that moment; "
+            "--recorder instrumented knows the place"
+        )
     return result
+
+
+def _merged(findings: Iterable[LintFinding]) -> list[LintFinding]:
+    """One finding for each rule and line: a line may have several stores."""
+    found: dict[tuple[object, ...], LintFinding] = {}
+    for f in findings:
+        key = (f.rule, f.place, f.other, f.inlined_into)
+        known = found.get(key)
+        found[key] = replace(known, times=known.times + f.times) if known else f
+    return list(found.values())
 
 
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
@@ -158,13 +177,21 @@ def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     from nearfar.verify.symbols import source_frames
 
     found = list(findings)
-    known = source_frames({place for f in found for place in (f.place, f.library, f.other)})
+    known = source_frames(
+        {place for f in found for place in (f.place, f.library, f.other, *f.calls)}
+    )
 
     def named(finding: LintFinding) -> LintFinding:
         place, *outward = known.get(finding.place, [finding.place])
         library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
+        calls = [line for call in finding.calls for line in known.get(call, [call])]
         return replace(
-            finding, place=place, other=other, library=library, inlined_into=tuple(outward)
+            finding,
+            place=place,
+            other=other,
+            library=library,
+            inlined_into=tuple(outward),
+            calls=tuple(line for line in calls if not line.startswith("_start (")),
         )
 
     return [named(finding) for finding in found]

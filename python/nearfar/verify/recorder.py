@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError
+from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
@@ -80,6 +81,10 @@ def record(
         raise BadInputError(
             f"cannot run {program[0]}: {error.strerror}", "name a program after --"
         ) from None
+    if not log.exists() and (file := find(program[0])) and (reason := ignores_preload(file)):
+        raise BadInputError(
+            f"{reason}: the recorder cannot be loaded into it", "link it with shared libraries"
+        )
     return done.returncode
 
 

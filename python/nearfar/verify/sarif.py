@@ -55,6 +55,8 @@ def _result(finding: Finding) -> dict[str, object]:
 
 
 def _lint_result(finding: LintFinding) -> dict[str, object]:
+    frames = [{"location": _location(place)} for place in (finding.place, *finding.calls)]
+    stack = {"message": {"text": "when it was first reached"}, "frames": frames}
     return {
         "ruleId": finding.rule,
         "level": RULES[finding.rule].level,
@@ -63,4 +65,5 @@ def _lint_result(finding: LintFinding) -> dict[str, object]:
         "relatedLocations": [
             _location(place) for place in (finding.other, *finding.inlined_into) if place
         ],
+        **({"stacks": [stack]} if finding.calls else {}),
     }

@@ -7,6 +7,9 @@ from rich.text import Text
 from nearfar.report.terminal.crash import verbatim
 from nearfar.verify.lint import RULES, LintFinding, LintResult
 
+#: Calls that are shown of each stack; the JSON document has all.
+_CALLS = 4
+
 
 def findings(result: LintResult) -> Text:
     """Return each finding, errors first, then their number."""
@@ -23,6 +26,10 @@ def _line(finding: LintFinding) -> str:
     place = finding.place or "unknown place"
     level = RULES[finding.rule].level
     outward = "".join(f"\n  inlined into {line}" for line in finding.inlined_into)
+    if finding.calls:
+        shown = finding.calls[:_CALLS]
+        rest = f", and {len(finding.calls) - _CALLS} more" if len(finding.calls) > _CALLS else ""
+        outward += f"\n  first called from {', '.join(shown)}{rest}"
     return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}{outward}"
 
 

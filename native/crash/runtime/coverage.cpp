@@ -1,0 +1,61 @@
+#include "crash/runtime/coverage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "crash/runtime/judging.hpp"
+
+namespace nearfar::crash::runtime {
+
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t word_bytes = 4;
+constexpr std::uint64_t most_pages = 4096;
+
+std::uint64_t pool_bytes = 0;
+std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
+char* kept = nullptr;              ///< these pages, one after another
+
+std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset, bool judged) {
+  if (std::memcmp(then, now, page_bytes) == 0) return 0;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t at = 0; at < page_bytes; at += word_bytes)
+    if (std::memcmp(then + at, now + at, word_bytes) != 0 &&
+        !(judged && judge()->has_stored(offset + at)))
+      bytes += word_bytes;
+  return bytes;
+}
+
+} // namespace
+
+bool begin_coverage(int fd, std::uint64_t bytes) {
+  pool_bytes = bytes / page_bytes * page_bytes;
+  stride = (pool_bytes / page_bytes + most_pages - 1) / most_pages * page_bytes;
+  if (judge() == nullptr || pool_bytes == 0) return true;
+  void* const memory = mmap(nullptr, most_pages * page_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  kept = static_cast<char*>(memory);
+  for (std::uint64_t at = 0; at < pool_bytes; at += stride)
+    if (pread(fd, kept + at / stride * page_bytes, page_bytes, static_cast<off_t>(at)) < 0)
+      return false;
+  return true;
+}
+
+std::uint64_t count_unseen(const RecordedRegion& region, const char* shadow) {
+  if (pool_bytes == 0 || dlopen("libpmemobj.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) return 0;
+  const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
+  std::uint64_t bytes = 0;
+  for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at + page_bytes <= end;
+       at += stride) {
+    const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
+    bytes += unseen_in(then, region.alias + (at - region.offset), at, kept != nullptr);
+  }
+  return bytes;
+}
+
+} // namespace nearfar::crash::runtime

@@ -1,0 +1,31 @@
+// libpmemobj's own functions, behind those that the recorder puts before them.
+//
+// libpmemobj's header need not be installed: what is needed of it is declared here.
+// Thread safety  all functions
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::crash::runtime {
+
+/// PMEMoid.
+struct Object {
+  std::uint64_t pool;
+  std::uint64_t offset;
+};
+
+/// The library's own function of that name, for a caller at `code`; null where there is none.
+void* find_in_libpmemobj(const char* name, const void* code);
+/// The same; ends the program where there is none, as a call of a function that is not there would.
+void* require_in_libpmemobj(const char* name, const void* code);
+
+template <class Function>
+Function* next(const char* name, const void* code) {
+  return reinterpret_cast<Function*>(require_in_libpmemobj(name, code));
+}
+
+/// Where an object lies; null for no object.
+char* address_of(Object object, const void* code);
+
+} // namespace nearfar::crash::runtime

@@ -1,0 +1,229 @@
+// Calls of libpmemobj outside of transactions: a pool is created, objects are allocated and freed, and
+// bytes are flushed and copied. They are recorded as the program's own, and passed on.
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+
+#include "crash/runtime/copies.hpp"
+#include "crash/runtime/libpmemobj.hpp"
+#include "crash/runtime/recording.hpp"
+
+using namespace nearfar::crash::runtime;
+
+#define NEARFAR_CALLER __builtin_return_address(0)
+#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+
+/// A pool that is created in part does not open: that is libpmemobj's, and no finding.
+NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::size_t bytes,
+                                    mode_t mode) {
+  static auto* const real =
+      next<void*(const char*, const char*, std::size_t, mode_t)>("pmemobj_create", NEARFAR_CALLER);
+  void* const pool = real(path, layout, bytes, mode);
+  if (pool != nullptr && started()) created(path);
+  return pool;
+}
+
+#define NEARFAR_FLUSH(name)                                                                        \
+  NEARFAR_EXPORT void name(void* pool, const void* at, std::size_t bytes) {                        \
+    static auto* const real = next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);  \
+    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
+    real(pool, at, bytes);                                                                         \
+  }
+NEARFAR_FLUSH(pmemobj_persist)
+NEARFAR_FLUSH(pmemobj_flush)
+#undef NEARFAR_FLUSH
+#define NEARFAR_FLUSH_WITH_FLAGS(name)                                                             \
+  NEARFAR_EXPORT int name(void* pool, const void* at, std::size_t bytes, unsigned flags) {         \
+    static auto* const real =                                                                      \
+        next<int(void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);               \
+    if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
+    return real(pool, at, bytes, flags);                                                           \
+  }
+NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xpersist)
+NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xflush)
+#undef NEARFAR_FLUSH_WITH_FLAGS
+
+// libpmemobj copies by libpmem, whose functions the recorder replaces.
+#define NEARFAR_COPY(name)                                                                         \
+  NEARFAR_EXPORT void* name(void* pool, void* to, const void* from, std::size_t bytes,             \
+                            unsigned flags) {                                                      \
+    static auto* const real =                                                                      \
+        next<void*(void*, void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);      \
+    const CopyingFor program(NEARFAR_CALLER);                                                      \
+    return real(pool, to, from, bytes, flags);                                                     \
+  }
+NEARFAR_COPY(pmemobj_memcpy)
+NEARFAR_COPY(pmemobj_memmove)
+#undef NEARFAR_COPY
+NEARFAR_EXPORT void* pmemobj_memset(void* pool, void* to, int value, std::size_t bytes,
+                                    unsigned flags) {
+  static auto* const real =
+      next<void*(void*, void*, int, std::size_t, unsigned)>("pmemobj_memset", NEARFAR_CALLER);
+  const CopyingFor program(NEARFAR_CALLER);
+  return real(pool, to, value, bytes, flags);
+}
+NEARFAR_EXPORT void* pmemobj_memcpy_persist(void* pool, void* to, const void* from,
+                                            std::size_t bytes) {
+  static auto* const real =
+      next<void*(void*, void*, const void*, std::size_t)>("pmemobj_memcpy_persist", NEARFAR_CALLER);
+  const CopyingFor program(NEARFAR_CALLER);
+  return real(pool, to, from, bytes);
+}
+NEARFAR_EXPORT void* pmemobj_memset_persist(void* pool, void* to, int value, std::size_t bytes) {
+  static auto* const real =
+      next<void*(void*, void*, int, std::size_t)>("pmemobj_memset_persist", NEARFAR_CALLER);
+  const CopyingFor program(NEARFAR_CALLER);
+  return real(pool, to, value, bytes);
+}
+
+namespace {
+
+/// The allocation of an object; libpmemobj calls run() before the object is there.
+struct Construction {
+  using Constructor = int(void* pool, void* at, void* argument);
+
+  Constructor* constructor;
+  void* argument;
+  std::size_t bytes;
+  const void* code;
+  void* at = nullptr;
+
+  static int run(void* pool, void* at, void* argument) {
+    auto& self = *static_cast<Construction*>(argument);
+    self.at = at;
+    report_use(Use::allocated, at, self.bytes, self.code);
+    return self.constructor == nullptr ? 0 : self.constructor(pool, at, self.argument);
+  }
+  /// There is no such object: the constructor said so, or there is no room for the object.
+  void cancel() const {
+    if (at != nullptr) report_use(Use::freed, at, bytes, code);
+  }
+};
+
+void report_allocated(Object object, std::size_t bytes, const void* code) {
+  if (!started()) return;
+  if (char* const at = address_of(object, code); at != nullptr)
+    report_use(Use::allocated, at, bytes, code);
+}
+
+} // namespace
+
+NEARFAR_EXPORT int pmemobj_alloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
+                                 Construction::Constructor* constructor, void* argument) {
+  static auto* const real =
+      next<int(void*, Object*, std::size_t, std::uint64_t, Construction::Constructor*, void*)>(
+          "pmemobj_alloc", NEARFAR_CALLER);
+  Construction made{constructor, argument, bytes, NEARFAR_CALLER};
+  const int failed = real(pool, object, bytes, type, Construction::run, &made);
+  if (failed != 0) made.cancel();
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_xalloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
+                                  std::uint64_t flags, Construction::Constructor* constructor,
+                                  void* argument) {
+  static auto* const real =
+      next<int(void*, Object*, std::size_t, std::uint64_t, std::uint64_t,
+               Construction::Constructor*, void*)>("pmemobj_xalloc", NEARFAR_CALLER);
+  Construction made{constructor, argument, bytes, NEARFAR_CALLER};
+  const int failed = real(pool, object, bytes, type, flags, Construction::run, &made);
+  if (failed != 0) made.cancel();
+  return failed;
+}
+NEARFAR_EXPORT Object pmemobj_list_insert_new(void* pool, std::size_t entry, void* head,
+                                              Object neighbor, int before, std::size_t bytes,
+                                              std::uint64_t type,
+                                              Construction::Constructor* constructor,
+                                              void* argument) {
+  static auto* const real =
+      next<Object(void*, std::size_t, void*, Object, int, std::size_t, std::uint64_t,
+                  Construction::Constructor*, void*)>("pmemobj_list_insert_new", NEARFAR_CALLER);
+  Construction made{constructor, argument, bytes, NEARFAR_CALLER};
+  const Object object =
+      real(pool, entry, head, neighbor, before, bytes, type, Construction::run, &made);
+  if (object.offset == 0) made.cancel();
+  return object;
+}
+NEARFAR_EXPORT int pmemobj_zalloc(void* pool, Object* object, std::size_t bytes,
+                                  std::uint64_t type) {
+  static auto* const real =
+      next<int(void*, Object*, std::size_t, std::uint64_t)>("pmemobj_zalloc", NEARFAR_CALLER);
+  const int failed = real(pool, object, bytes, type);
+  if (failed == 0 && object != nullptr) report_allocated(*object, bytes, NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT Object pmemobj_reserve(void* pool, void* action, std::size_t bytes,
+                                      std::uint64_t type) {
+  static auto* const real =
+      next<Object(void*, void*, std::size_t, std::uint64_t)>("pmemobj_reserve", NEARFAR_CALLER);
+  const Object object = real(pool, action, bytes, type);
+  report_allocated(object, bytes, NEARFAR_CALLER);
+  return object;
+}
+NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, void* action, std::size_t bytes,
+                                       std::uint64_t type, std::uint64_t flags) {
+  static auto* const real = next<Object(void*, void*, std::size_t, std::uint64_t, std::uint64_t)>(
+      "pmemobj_xreserve", NEARFAR_CALLER);
+  const Object object = real(pool, action, bytes, type, flags);
+  report_allocated(object, bytes, NEARFAR_CALLER);
+  return object;
+}
+
+/// What lies there is initialized anew whenever the pool is opened.
+NEARFAR_EXPORT void* pmemobj_volatile(void* pool, void* once, void* at, std::size_t bytes,
+                                      int (*constructor)(void*, void*), void* argument) {
+  static auto* const real =
+      next<void*(void*, void*, void*, std::size_t, int (*)(void*, void*), void*)>(
+          "pmemobj_volatile", NEARFAR_CALLER);
+  report_use(Use::never_durable, at, bytes, NEARFAR_CALLER);
+  return real(pool, once, at, bytes, constructor, argument);
+}
+
+namespace {
+
+/// An object that is about to be freed.
+struct Freed {
+  const char* at = nullptr;
+  std::size_t bytes = 0;
+
+  Freed(Object object, const void* code) {
+    if (!started() || object.offset == 0) return;
+    static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);
+    at = address_of(object, code);
+    bytes = size(object);
+  }
+  void report(const void* code) const {
+    if (at != nullptr) report_use(Use::freed, at, bytes, code);
+  }
+};
+
+} // namespace
+
+NEARFAR_EXPORT void pmemobj_free(Object* object) {
+  static auto* const real = next<void(Object*)>("pmemobj_free", NEARFAR_CALLER);
+  const Freed freed(*object, NEARFAR_CALLER);
+  real(object);
+  freed.report(NEARFAR_CALLER);
+}
+NEARFAR_EXPORT int pmemobj_tx_free(Object object) {
+  static auto* const real = next<int(Object)>("pmemobj_tx_free", NEARFAR_CALLER);
+  const Freed freed(object, NEARFAR_CALLER);
+  const int failed = real(object);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
+  static auto* const real = next<int(Object, std::uint64_t)>("pmemobj_tx_xfree", NEARFAR_CALLER);
+  const Freed freed(object, NEARFAR_CALLER);
+  const int failed = real(object, flags);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Object object,
+                                       int frees) {
+  static auto* const real =
+      next<int(void*, std::size_t, void*, Object, int)>("pmemobj_list_remove", NEARFAR_CALLER);
+  const Freed freed(frees != 0 ? object : Object{}, NEARFAR_CALLER);
+  const int failed = real(pool, entry, head, object, frees);
+  if (failed == 0) freed.report(NEARFAR_CALLER);
+  return failed;
+}
