@@ -178,7 +178,7 @@ def test_without_the_flag_one_host_has_made_all_stores(
     [
         (("--recorder", "preload"), "requires the reads of the program"),
         (("--platform", "eadr"), "already explores crashes in which caches survive"),
-        ((), "no store into the pool was made on a second host"),
+        ((), "no store, load or flush was made on a second host"),
     ],
 )
 def test_what_two_hosts_require_is_said(

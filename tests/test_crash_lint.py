@@ -348,3 +348,174 @@ def test_a_store_of_another_thread_is_not_given_the_line_of_this_one(
     # A store to a page that is open for the other thread is seen, its line is not.
     assert lines
     assert lines <= {str(sites(text)["forgotten"]), ""}
+
+
+TRANSACTIONS = """
+#include <libpmemobj.h>
+#include <string.h>
+struct root { uint64_t a[8]; uint64_t b[8]; struct pmemvlt once; int value; PMEMoid object; };
+static PMEMobjpool* pool;
+static int sets(PMEMobjpool* p, void* at, void* cancel) { *(long*)at = 1; return cancel != NULL; }
+static int starts(void* at, void* unused) { *(int*)at = 1; return 0; }
+int main(int count, char** arguments) {
+  const char* what = arguments[1];
+  pool = pmemobj_create(arguments[2], "", PMEMOBJ_MIN_POOL, 0600);
+  struct root* root = pmemobj_direct(pmemobj_root(pool, sizeof(struct root)));
+  if (!strcmp(what, "nested")) { /* the end of the inner transaction does not return */
+    for (int i = 0; i < 3; ++i) {
+      TX_BEGIN(pool) {
+        pmemobj_tx_add_range_direct(root->a, 8);
+        root->a[0] = 1;
+        TX_BEGIN(pool) { pmemobj_tx_abort(1); } TX_END
+      } TX_END
+    }
+  } else if (!strcmp(what, "after")) {
+    TX_BEGIN(pool) {
+      pmemobj_tx_add_range_direct(root->a, 8);
+      root->a[0] = 1;
+    } TX_ONCOMMIT {
+      root->b[0] = 1; /* SITE after */
+    } TX_END
+  } else if (!strcmp(what, "flushed")) {
+    TX_BEGIN(pool) {
+      root->b[0] = 1; /* SITE flushed */
+      pmemobj_persist(pool, root->b, 8);
+    } TX_END
+  } else if (!strcmp(what, "reserved")) {
+    struct pobj_action action;
+    PMEMoid object = pmemobj_reserve(pool, &action, 64, 1);
+    TX_BEGIN(pool) {
+      *(long*)pmemobj_direct(object) = 1;
+      pmemobj_persist(pool, pmemobj_direct(object), 8);
+      pmemobj_tx_publish(&action, 1);
+    } TX_END
+  } else if (!strcmp(what, "copied")) {
+    pmemobj_memcpy(pool, root->a, what, 8, PMEMOBJ_F_MEM_NOFLUSH); /* SITE copied */
+  } else if (!strcmp(what, "volatile")) {
+    *(int*)pmemobj_volatile(pool, &root->once, &root->value, sizeof(int), starts, NULL) = 7;
+  } else {
+    const void* cancel = strcmp(what, "kept") ? pool : NULL;
+    pmemobj_alloc(pool, NULL, 64, 1, sets, (void*)cancel);
+  }
+  pmemobj_close(pool);
+  return 0;
+}
+"""
+
+
+@needs_libpmemobj
+@pytest.mark.parametrize(
+    ("what", "rule"),
+    [
+        ("nested", None),
+        ("after", "unflushed"),
+        ("flushed", "unlogged"),
+        ("reserved", None),
+        ("copied", "unflushed"),
+        ("volatile", None),
+        ("cancelled", None),
+    ],
+)
+def test_calls_of_libpmemobj(
+    what: str, rule: str | None, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "transactions", TRANSACTIONS, "-g", "-lpmemobj")
+    found = linted(run_nearfar, str(program), what, str(tmp_path / "pool"))["findings"]
+    assert [each["rule"] for each in found] == ([rule] if rule else [])
+    if rule:
+        line = sites(TRANSACTIONS)[what]
+        assert found[0]["place"].endswith(f"transactions.c:{line}")
+
+
+@needs_libpmemobj
+def test_a_store_of_a_constructor_is_called_from_the_allocation(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "kept", TRANSACTIONS, "-g", "-lpmemobj")
+    done = run_nearfar("crash", "lint", "--", str(program), "kept", str(tmp_path / "pool"))
+    line = TRANSACTIONS[: TRANSACTIONS.index("pmemobj_alloc")].count("\n") + 1
+    assert re.search(
+        rf"kept.c:\d+: error: .*never flushed.*\n  first called from .*:{line}\n", done.stdout
+    )
+
+
+PARTS = {
+    "main.c": """
+#include <libpmem.h>
+#include <stddef.h>
+void hidden(long*);
+int main(int count, char** arguments) {
+  long* pool = pmem_map_file(arguments[count - 1], 65536, PMEM_FILE_CREATE, 0600, NULL, NULL);
+  pool[0] = 1;
+  pmem_persist(pool, 8);
+  hidden(pool + 8);
+  pmem_persist(pool + 8, 8);
+  return 0;
+}
+""",
+    "hidden.c": "void hidden(long* at) { *at = 1; }\n",
+}
+
+
+@pytest.mark.parametrize("verb", ["lint", "run"])
+def test_a_part_that_is_not_compiled_for_the_recorder_makes_the_result_inconclusive(
+    verb: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    compiled, linked = (
+        run_nearfar("crash", "flags", part).stdout.split() for part in ("compile", "link")
+    )
+    for name, text in PARTS.items():
+        (tmp_path / name).write_text(text)
+    whole = ("main.c", "hidden.c")
+    for program, instrumented in (("whole", whole), ("part", whole[:1])):
+        for name in whole:
+            flags = compiled if name in instrumented else ["-g"]
+            subprocess.run(["gcc", *flags, "-c", name], cwd=tmp_path, check=True)
+        objects = ["main.o", "hidden.o", *linked, "-lpmem"]
+        subprocess.run(["gcc", "-o", program, *objects], cwd=tmp_path, check=True)
+        command = ["crash", verb, "--recorder", "instrumented", "--json", "-"]
+        command += ["--checker", "true"] if verb == "run" else []
+        done = run_nearfar(
+            *command, "--", str(tmp_path / program), str(tmp_path / program) + ".pool"
+        )
+        assert (document(done)["verdict"], done.code) == (
+            ("clean", 0) if program == "whole" else ("inconclusive", 3)
+        )
+        assert ("4 bytes of the pool were stored unseen" in done.stderr) == (program == "part")
+        assert document(done)["findings"] == []
+
+
+def test_a_program_that_is_linked_statically_is_refused(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "static", "int main(void) { return 0; }", "-static")
+    run_nearfar("crash", "lint", "--", str(program)).assert_refused(2, "linked statically")
+
+
+ENDS = """
+#include <libpmem.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  signal(SIGSEGV, SIG_DFL);
+  long* pool = pmem_map_file(arguments[1], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL);
+  if (count > 2) pmem_map_file(arguments[2], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL);
+  if (vfork() == 0) _exit(0);
+  pool[0] = 1; pool[8] = 1; /* SITE unflushed */
+  _exit(0);
+}
+"""
+
+
+def test_a_program_that_ends_without_destructors(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "ends", ENDS, "-g", "-O1", "-lpmem")
+    pools = [str(tmp_path / name) for name in ("first", "second")]
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), *pools)
+    assert done.code == 1
+    (finding,) = document(done)["findings"]
+    assert (finding["rule"], finding["times"], finding["bytes"]) == ("unflushed", 2, 8)
+    assert finding["place"].endswith(f"ends.c:{sites(ENDS)['unflushed']}")
+    assert document(done)["warnings"] == [
+        f"only {pools[0]} is judged; the program also maps {pools[1]}"
+    ]

@@ -133,7 +133,7 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   ++head_->stores;
   ++head_->sequence;
   Thread& thread = threads_[event.thread];
-  if (!event.of_library && thread.active) {
+  if (!event.of_library && thread.active && !has_all(thread, event.address, event.bytes)) {
     log_words(thread, event.address, event.bytes, true);
     if (!has_all(thread, event.address, event.bytes))
       note(thread.unlogged, event.address, event.bytes, event.site);
@@ -312,11 +312,20 @@ void Judge::forget() {
   for_touched_words(0, pool_bytes_, [](Word& word) { word = {}; });
 }
 
+/// A transaction that did not end would have flushed it.
+bool Judge::awaits_commit(const Word& word) const {
+  if (word.logged == 0) return false;
+  for (std::uint32_t i = 0; i < head_->threads; ++i)
+    if (threads_[i].left_open && threads_[i].transaction == word.transaction) return true;
+  return false;
+}
+
 void Judge::finish(bool ended) {
   for (std::uint32_t i = 0; i < head_->threads; ++i) {
     if (!threads_[i].active) continue;
     if (ended) add(Rule::unended, threads_[i].begin, no_site, 0, 0);
     end(threads_[i], true);
+    threads_[i].left_open = true;
   }
   const auto flush_of = [&](std::uint32_t sequence) {
     for (std::uint32_t i = 0; i < head_->threads; ++i)
@@ -338,7 +347,9 @@ void Judge::finish(bool ended) {
     add(Rule::unfenced, first->site, flush == first->site ? no_site : flush, address, bytes);
   };
   for_touched_words(0, pool_bytes_, [&](const Word& word) {
-    if (word.state == State::durable || word.reported || word.freed || word.never_durable) return;
+    if (word.state == State::durable || word.reported || word.freed || word.never_durable ||
+        awaits_commit(word))
+      return;
     const bool same = first != nullptr && last == &word - 1 && last->state == word.state &&
                       last->site == word.site && last->sequence == word.sequence;
     if (!same) {

@@ -129,6 +129,7 @@ private:
     std::uint32_t transaction;
     std::uint32_t begin; ///< site
     bool active;
+    bool left_open; ///< its last transaction had not ended when the program did
   };
   struct Head {
     std::uint64_t events, stores;
@@ -149,6 +150,7 @@ private:
   void begin(Thread& thread, std::uint32_t site);
   void end(Thread& thread, bool committed);
   void judge_store(const Thread& thread, const Note& store);
+  bool awaits_commit(const Word& word) const;
 
   bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
   void log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes, bool only_new);

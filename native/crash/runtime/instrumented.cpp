@@ -37,16 +37,12 @@ bool has_callbacks() { return called; }
 
 namespace {
 
-/// Read before it is written: threads would take the line from each other.
-inline void note_call() {
-  if (__builtin_expect(!called.load(std::memory_order_relaxed), 0)) called = true;
-}
 inline void on_read(const void* at, std::size_t bytes, const void* code) {
-  note_call();
   if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
 }
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
-  note_call();
+  // Read before it is written: threads would take the line from each other.
+  if (__builtin_expect(!called.load(std::memory_order_relaxed), 0)) called = true;
   if (__builtin_expect(coming.at != nullptr, 0)) settle_stores();
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
   coming = {at, bytes, code};

@@ -124,15 +124,18 @@ struct Stored {
     return !others_store() || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
   }
 
+  /// The judge gets all bytes that the instruction writes, also those that it does not change.
+  bool is_judged_whole(std::uint64_t from, std::uint64_t to) const {
+    return judge() != nullptr && code != nullptr && from >= begin && to <= end;
+  }
+
 private:
   static bool others_store() { return __libc_single_threaded == 0 || has_children; }
 };
 
-/// What changed in [offset, offset + bytes) of the pool since the shadow was last right. Returns
-/// whether the store changed anything.
-bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
+/// Records what changed in [offset, offset + bytes) of the pool since the shadow was last right.
+void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
              std::uint16_t who, const Stored& stored) {
-  bool changed = false;
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
     if (now[at] == old[at]) {
@@ -152,12 +155,10 @@ bool compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
       put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
     } else if (of_another) // its code is not known
       put(kind, who, offset + at, end - at, now + at, nullptr);
-    else
+    else if (!stored.is_judged_whole(offset + at, offset + end))
       put(kind, who, offset + at, end - at, now + at, stored.code, stored.caller);
-    changed = changed || !of_another;
     at = end;
   }
-  return changed;
 }
 
 /// Calls visit(region, offset in it, bytes) for what lies in the pool of a range that begins there.
@@ -393,7 +394,6 @@ void report_clflush(const void* at, const void* code) {
 
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
-  settle_transaction(code);
   if (!pool_known) return;
   if (kind == EventKind::flush && bytes > 0 && region_of(at) != nullptr) turn_at_flush();
   const Lock locked;
@@ -475,9 +475,8 @@ void report_changes(EventKind kind, std::span<const std::byte> stored, const voi
   const std::size_t size = std::min(stored.size(), page + bytes - at);
   const std::uint64_t begin = region->offset + at;
   const Stored own{begin, begin + size, code, caller_of(code)};
-  if (compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), own) ||
-      judge() == nullptr)
-    return;
+  compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), own);
+  if (judge() == nullptr) return;
   put(kind, thread_number(), begin, size, nullptr, code, own.caller);
 }
 

@@ -82,11 +82,11 @@ void unmapped(void* start, std::size_t bytes);
 /// Records a store that a callback announced, now that it has been made; a no-op where there is
 /// none.
 void settle_stores();
-/// Whether code ran that was compiled with callbacks.
+/// Whether code stored anywhere that was compiled with callbacks.
 bool has_callbacks();
 
-/// Records that the thread's transaction has ended, if it has: what runs after a commit or abort,
-/// such as TX_ONCOMMIT, is not a part of it. `code` is any place after the end.
+/// Before a store is recorded: records that the thread's transaction has ended, if it has. What runs
+/// after a commit or abort, such as TX_ONCOMMIT, is not a part of it. `code` is that of the store.
 void settle_transaction(const void* code);
 
 /// `code` is a return address; 0 if unknown. An event without an address has a number in `bytes`

@@ -26,7 +26,7 @@ struct HostExploration {
   std::vector<CrashCount> counts;
 };
 
-/// Error: no store was made on the second host.
+/// Error: nothing was done on the second host.
 Status expect_two_hosts(const storelog::Log& log);
 /// Takes the hosts out of a log: one host has run everything.
 void run_on_one_host(storelog::Log& log);

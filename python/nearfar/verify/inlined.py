@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from nearfar.verify.compilation_units import covers, units_of
 from nearfar.verify.linetable import line_program_path
 
 
@@ -20,9 +21,8 @@ def inline_calls_of(module: Path, addresses: Iterable[int]) -> dict[int, list[st
         with module.open("rb") as file:
             elf = ELFFile(file)
             if elf.has_dwarf_info():
-                info = elf.get_dwarf_info()
-                for unit in info.iter_CUs():
-                    for address in addresses:
+                for unit, inside in units_of(elf.get_dwarf_info(), addresses):
+                    for address in inside:
                         calls = [_call(unit, die) for die in _inlined(unit, address)]
                         if calls:
                             found[address] = [call for call in reversed(calls) if call]
@@ -34,7 +34,7 @@ def inline_calls_of(module: Path, addresses: Iterable[int]) -> dict[int, list[st
 def _inlined(unit: Any, address: int) -> list[Any]:
     """Inlined calls around an address, from the outermost on."""
     top = unit.get_top_DIE()
-    if _covers(unit, top, address) is False:
+    if covers(unit, top, address) is False:
         return []
     return _inlined_below(unit, top, address) or []
 
@@ -42,40 +42,15 @@ def _inlined(unit: Any, address: int) -> list[Any]:
 def _inlined_below(unit: Any, parent: Any, address: int) -> list[Any] | None:
     """The same within an entry; None if no entry below it has the address."""
     for die in parent.iter_children():
-        covers = _covers(unit, die, address)
-        if covers:
+        has_it = covers(unit, die, address)
+        if has_it:
             inner = _inlined_below(unit, die, address) or []
             return [die, *inner] if die.tag == "DW_TAG_inlined_subroutine" else inner
-        if covers is None and die.tag in ("DW_TAG_namespace", "DW_TAG_lexical_block"):
+        if has_it is None and die.tag in ("DW_TAG_namespace", "DW_TAG_lexical_block"):
             inner_or_none = _inlined_below(unit, die, address)
             if inner_or_none is not None:
                 return inner_or_none
     return None
-
-
-def _covers(unit: Any, die: Any, address: int) -> bool | None:
-    """Whether the code of an entry has the address; None if the entry has no addresses."""
-    attributes = die.attributes
-    if "DW_AT_low_pc" in attributes and "DW_AT_high_pc" in attributes:
-        low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
-        end = high.value if high.form == "DW_FORM_addr" else low + high.value
-        return bool(low <= address < end)
-    if "DW_AT_ranges" in attributes:
-        return any(low <= address < high for low, high in _ranges(unit, attributes["DW_AT_ranges"]))
-    return None
-
-
-def _ranges(unit: Any, attribute: Any) -> Iterator[tuple[int, int]]:
-    base_attribute = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
-    base = base_attribute.value if base_attribute else 0
-    lists = unit.dwarfinfo.range_lists()
-    for entry in lists.get_range_list_at_offset(attribute.value, cu=unit):
-        if hasattr(entry, "base_address"):
-            base = entry.base_address
-        elif getattr(entry, "is_absolute", False):
-            yield entry.begin_offset, entry.end_offset
-        else:
-            yield base + entry.begin_offset, base + entry.end_offset
 
 
 def _call(unit: Any, die: Any) -> str:

@@ -10,22 +10,21 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from nearfar.verify.compilation_units import units_of
+
 
 def lines_of(module: Path, addresses: Iterable[int]) -> dict[int, str]:
     """FILE:LINE of each address that a line table of the module covers."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
-    wanted = sorted(set(addresses))
     found: dict[int, str] = {}
     try:
         with module.open("rb") as file:
             elf = ELFFile(file)
             if elf.has_dwarf_info():
-                for unit in elf.get_dwarf_info().iter_CUs():
-                    found.update(_lines_in(unit, wanted))
-                    if len(found) == len(wanted):
-                        break
+                for unit, inside in units_of(elf.get_dwarf_info(), set(addresses)):
+                    found.update(_lines_in(unit, sorted(inside)))
     except (OSError, ELFError, KeyError, AttributeError):
         pass  # without lines, a location is printed as an address
     return found
