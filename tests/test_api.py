@@ -48,6 +48,13 @@ def test_the_package_exports_the_api_also_after_modules_are_loaded() -> None:
         _ = nearfar.nothing
 
 
+def test_type_checkers_see_the_whole_api() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {n.name for node in imported if node.module == "nearfar.api" for n in node.names}
+    assert names == set(api.__all__)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_is_documented_and_called_by_the_command_line(name: str) -> None:
     assert getattr(api, name).__doc__

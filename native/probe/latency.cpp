@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "kernels/team.hpp"
 #include "os/clock.hpp"
@@ -42,10 +43,14 @@ LatencyProbe::LatencyProbe(tier::Mapping mapping, int cpu, std::uint64_t touch_n
 
 Result<LatencyProbe> LatencyProbe::create(const tier::Spec& spec, std::size_t max_region_bytes,
                                           int cpu) {
-  Result<tier::Mapping> mapping = tier::map(spec, max_region_bytes);
-  if (!mapping) return mapping.error();
-  Result<os::Usage> touched = on_cpu(cpu, [&] { os::prefault(mapping->range); });
+  std::optional<Result<tier::Mapping>> mapping_or_error;
+  Result<os::Usage> touched = on_cpu(cpu, [&] {
+    mapping_or_error.emplace(tier::map(spec, max_region_bytes)); // touches the pages of some tiers
+    if (*mapping_or_error) os::prefault((*mapping_or_error)->range);
+  });
   if (!touched) return touched.error();
+  Result<tier::Mapping>& mapping = *mapping_or_error;
+  if (!mapping) return mapping.error();
   if (Status pages = tier::verify_pages(spec, *mapping); !pages) return pages.error();
   return LatencyProbe(std::move(*mapping), cpu, touched->wall_ns);
 }

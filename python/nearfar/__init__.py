@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         Traced,
         advise,
         compare,
+        compare_variants,
         export_device,
+        fit_link,
+        import_profile,
+        list_profiles,
         load,
         place_process,
         predict_contention,
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
         simulate,
         study,
         trace,
+        write_profile,
     )
 
 __version__ = "0.1.0"

@@ -6,8 +6,9 @@
     >>> counts.to_polars()
 
 Each function measures, computes or reads, prints nothing, and returns its result. Functions that
-measure return a :class:`Measured`: ``result`` is the model of the result (``nearfar.records``),
-``run`` the whole record with the machine and the verdict on noise, and ``folder`` its directory.
+write a record return a :class:`Measured`: ``result`` is the model of the result
+(``nearfar.records``), ``run`` the whole record with the machine and the verdict on noise, and
+``folder`` its directory.
 Measured results, records, simulations and predictions have ``to_polars()``: a table with one row
 per figure. It requires polars.
 
@@ -206,7 +207,8 @@ def advise(
     ``program``: the command line; or empty, with the ``pid`` of a running process, which is sampled
     for ``time_s``, or with ``perf``, a file that perf recorded. ``emulate``: trace every access
     under an emulator instead of sampling stalls.
-    ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
+    ``far``: device profiles or tiers, each advised on alone; the plan is for the first. ``near``: a
+    device profile or a tier. ``near_budget``: near memory for what a plan can
     move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
     run, in seconds. ``background``: traffic of other programs on these profiles, such as
     ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``peaks``: also measure the
@@ -400,7 +402,7 @@ def compare_variants(
     runs: int | None = None,
     progress: ProgressSource = silent,
 ) -> VariantsResult:
-    """Run a program with its heap in several places, in turns, and compare its times.
+    """Run a program with its data in several places, in turns, and compare its times.
 
     ``variants``: ``all-near``, ``all-far``, ``kernel`` (its NUMA balancing in tiering mode, with
     demotion; needs root) and paths of plans; the first is what the others are compared with.

@@ -22,8 +22,8 @@ Far = Annotated[
     flags.text(
         "--far",
         "PROFILE|TIER",
-        "Far memory: a device profile, or a tier of this machine; repeat for several "
-        "(default: cxl-asic).",
+        "Far memory: a device profile, or a tier of this machine; repeat to compare "
+        "several (default: cxl-asic).",
     ),
 ]
 Near = Annotated[

@@ -64,7 +64,7 @@ def _show_plan(time_s: float | None, full: bool, json: str | None) -> None:
     from nearfar.report.console import show_dry_run
     from nearfar.workflows.study import planned_s
 
-    most = planned_s(time_s, full=full)
-    planned = [{"section": name, "max_s": max_s} for name, max_s in most.items()]
-    lines = [f"{name}: at most {max_s:.0f} s" for name, max_s in most.items()]
+    times = planned_s(time_s, full=full)
+    planned = [{"section": name, "max_s": planned} for name, planned in times.items()]
+    lines = [f"{name}: {planned:.0f} s" for name, planned in times.items()]
     show_dry_run("study", {"sections": planned}, lines, json)

@@ -5,13 +5,13 @@ these gains makes the choices; the model then runs each choice as a whole, so th
 stalls are not counted twice. On the curve, a choice that is not better than one with less near
 memory is replaced by that one.
 
-The whole near budget may be used: of choices as fast as the fastest (within 0.02 %), the one is
-taken with the least sum of the time that far memory is busy and 0.15 of its near memory, each as a
-fraction of its maximum. Far accesses that the core hides still cost energy,
-wear and bandwidth. So sites are chosen by their gains, and by gains plus a twentieth, or all, of
-the time for which their lines occupy far memory. The remainder is room for the sites of a larger
-input: a site without effect on the run time has to save a fraction of far memory's work of at least
-15 % of its fraction of near memory.
+The whole near budget may be used. Choices within 0.02 % of the fastest count as equally fast. Of
+these, the one with the least b + 0.15 n is taken: b is the busy time of far memory and n the near
+memory that is used, each as a fraction of its maximum. Far accesses that the core hides still cost
+energy, wear and bandwidth. So sites are chosen by their gains, and by gains plus a twentieth, or
+all, of the time for which their lines occupy far memory. The remainder is room for the sites of a
+larger input: a site without effect on the run time has to save a fraction of far memory's work of
+at least 15 % of its fraction of near memory.
 """
 
 from __future__ import annotations

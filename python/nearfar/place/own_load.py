@@ -1,13 +1,12 @@
 """Times of placements under the load that the program itself puts on both memories.
 
 The core model gives the stalls of each site on near and on idle far memory, as CPU time; its
-traffic is what was counted or estimated. The run was observed under its own load, so that its
-stalls are divided by what that load, and the background, add:
+traffic is what was counted or estimated. The run was observed under its own load, and the model
+took the number of its waits from the idle near latency: both stalls are too large by the factor
+that the load, and the background, add to that latency:
 
     near_idle = near · L_near(0) / L_near(run + background)
     far_idle = far · L_near(background) / L_near(run + background) · L_far(0) / L_far(background)
-
-as the number of waits follows from the near latency.
 
 ``PlacementTime`` (``model.interleave``) then finds the time at which latencies, bandwidths and time
 agree. With all data near it is the observed one. CPU times of concurrent threads become wall time

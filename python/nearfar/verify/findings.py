@@ -23,7 +23,7 @@ FAILURES = {
 #: Descriptions of a finding's ``missing``, the cause to fix.
 MISSING = {
     "flush": "is never flushed",
-    "fence": "is flushed, but no fence follows in time",
+    "fence": "is flushed, but no fence follows",
     "log": "overwrites in place what was not logged",
     "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
     "in_place": "overwrites in place what recovery still needs",

@@ -89,7 +89,8 @@ class Curves:
         self._measured[side.name] = found
 
     def load(self, asked: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
-        """The run on these memories. Empty if both are one memory, with the load of the run."""
+        """The run on these memories. Empty if near and far are one memory: the observed run already
+        contains its load."""
         if nodes_of(near_side.name, far_side.name) is None or min(asked.wall_s, asked.cpu_s) <= 0:
             return Loaded(None)
         ends = asked.coster.costs(far, [[], range(len(asked.data.sites))])

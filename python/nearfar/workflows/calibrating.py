@@ -37,7 +37,7 @@ def open_session(progress: ProgressSource, seed: int = 1) -> Iterator[Session]:
 def timed(
     session: Session, cases: Sequence[Case], cpu: int, epochs: int = SOFTWARE_EPOCHS
 ) -> dict[Case, Estimate]:
-    """Software in cache."""
+    """Time of each case with its data in cache: the lower quartile of its repeats."""
     from nearfar.stats import lower_quartile
 
     samples = _repeat(session, "software in cache", cases, cpu, epochs)
@@ -95,7 +95,7 @@ def software(
 
 
 def scale(host: HostCosts, here: HostCosts) -> Constant:
-    """Ratio of a host's software time to ours: that of L1 latencies, ± 30 %."""
+    """Ratio of a host's software time to ours: that of L1 latencies, within a factor of 1.3."""
     from nearfar.model.map_work import Constant
 
     ratio = host.loads[0].value / here.loads[0].value

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """Parsed command line: a program to start, a running process, or a file of perf.
+    """What advice is about: a program to start, a running process, or a file of perf.
 
     ``peaks``: measure the bandwidth of all threads on tiers.
     """
@@ -93,7 +93,7 @@ class NearMemory:
         return NearMemory(profile, converted(profile, here), here_profile, here)
 
     def observed(self, here: Memory) -> NearMemory:
-        """With figures of the memory here that were observed with the program."""
+        """The same, with first-touch times as they were in this run."""
         if self.is_here:
             return replace(self, memory=here, here=here)
         return replace(self, memory=converted(self.profile, here), here=here)
@@ -154,7 +154,10 @@ class Observation:
 
 
 def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
-    """Variables that place the heap on a near tier other than its default."""
+    """Environment variables that place the heap on the near tier.
+
+    None if that is ``dram`` or a profile, or if no library can be preloaded into the program.
+    """
     near = wanted.near
     if is_profile(near) or near == DEFAULT or ignores_preload(check_program(wanted.program[0])):
         return None
@@ -164,9 +167,11 @@ def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
 
 
 def observed_on(wanted: AdviceRequest) -> str:
-    """The memory that the program's data is on while it is observed: near memory if that is a tier
-    on which its heap can be placed, and for a file of samples, whose machine near memory describes;
-    else the default tier."""
+    """The memory that the program's data is on while it is observed.
+
+    For a file of samples: near memory, which describes the machine of the file. For a program whose
+    heap can be placed on the near tier: that tier. Otherwise ``dram``.
+    """
     if wanted.perf is not None:
         return wanted.near
     if wanted.program and heap_near(wanted) is not None:

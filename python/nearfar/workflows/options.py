@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Options that every measurement has.
+    """Options of measurements.
+
+    ``advise`` and ``place_process`` use ``seed``, ``out`` and ``progress`` only.
 
     ``cpus``: such as ``0-3,8``; ``time_s``, ``runs``: None for the measurement's own limits;
     ``out``: directory of the record, by default a new one in ``nearfar-runs``.

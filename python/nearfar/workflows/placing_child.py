@@ -28,7 +28,7 @@ class PlacementFromOutside:
         self._thread: threading.Thread | None = None
 
     def start(self, pid: int) -> None:
-        """Attach to the program, which is not awaited yet: its PID is its own."""
+        """Attach to the program. Nobody has waited for it, so that no other process has its PID."""
         try:
             program = RunningProcess(pid)
         except BadInputError:  # it has ended already
@@ -50,7 +50,7 @@ class PlacementFromOutside:
                 self.result = placement_result(program, command, placed, self._plan)
         except BadInputError:
             pass  # it has ended
-        except MachineError as error:  # it goes on, where its memory is
+        except MachineError as error:  # the program goes on, its pages stay where they are
             self._notify(f"nearfar: pages of the program are not moved: {error.what}")
 
 

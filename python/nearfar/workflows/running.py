@@ -1,4 +1,4 @@
-"""Run a program with its heap on given tiers, and check a plan's promise."""
+"""Run a program with its data on given tiers, and check a plan's promise."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ UPDATE_PERCENT = 50
 
 
 def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) -> StructuresResult:
-    """Calibrate, predict, and only then measure; budget and number of repeats are the effort's.
+    """Calibrate, predict, and only then measure, on the last CPU.
 
-    Timed code runs on the last CPU.
+    The number of repeats is that of ``effort``; its time is not a limit here.
     """
     from nearfar.model import slowdowns, validation
     from nearfar.model.devices import near_memory

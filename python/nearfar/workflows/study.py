@@ -39,11 +39,14 @@ class Studied(Measured[Run]):
 
 
 def planned_s(time_s: float | None, *, full: bool) -> dict[str, float]:
-    """The longest planned time of each section of a study, in seconds."""
+    """The planned time of each section of a study of this machine, in seconds."""
+    from nearfar.machine.topology import this_machine
+
     whole = time_s if time_s is not None else FULL_S if full else STUDY_S
     host_s = host_budget_s(whole)
-    most = {name: share * (whole - host_s) for name, share in sections.STUDY.items()}
-    return {**most, "host": host_s} if host_s else most
+    shares = sections.study_shares(this_machine())
+    planned = {name: share * (whole - host_s) for name, share in shares.items()}
+    return {**planned, "host": host_s} if host_s else planned
 
 
 def study(options: Options, *, full: bool = False) -> Studied:
@@ -62,7 +65,7 @@ def study(options: Options, *, full: bool = False) -> Studied:
 
 
 def _run(recording: Recording, plan: StudyPlan, predictors: Predictors | None = None) -> None:
-    """Measure the sections of the plan. Before each, measure one epoch of the host profile."""
+    """Measure the sections of the plan. Between them, epochs of the host profile are measured."""
     paced = [tier for tier in plan.tiers if is_paced(tier)]
     host = StudiedHost(recording.session, plan.tiers, 0.0 if paced else plan.time_s)
     plan = replace(plan, time_s=plan.time_s - host.budget_s)

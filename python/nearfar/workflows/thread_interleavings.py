@@ -17,8 +17,8 @@ from nearfar.verify.recorder import Turn
 class Recording:
     """One run of a program: its budget of images, where failing ones are kept, its interleaving.
 
-    Once it has run, ``pool`` is the file that was recorded, and ``turns`` are the interleavings
-    that a run without any (``turn.flush`` 0) shows, of all threads.
+    Once it has run, ``pool`` is the file that was recorded. After a run in which no thread is held
+    (``turn.flush`` 0), ``turns`` are the flushes at which a later run can hold a thread.
     """
 
     budget: int

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nearfar.records.choices import TraceFormat, TraceLevel, TraceRecorder
 
 
-#: Of what is collected: the totals are merged into it, the others are for `advise`.
+#: Keys that the JSON omits: `totals`, whose members are merged into it, and those for `advise`.
 _NOT_IN_JSON = {"totals", "touched", "touches"}
 
 

@@ -23,9 +23,19 @@ from nearfar.report.wording import (
 )
 
 
+#: The section of a figure, and a sentence with it.
+Stated = tuple[str, str]
+
+
 def how_far(run: Run) -> list[str]:
-    """Return sentences on far memory and on the limits of near memory."""
-    return [*_advice(run), *_far_latency(run), *_limits(run)]
+    """Return sentences on far memory and on the limits of near memory, with verdicts not steady."""
+    verdicts = run.noise.by_section() if run.noise else {}
+    said = list(_advice(run))
+    for section, sentence in (*_far_latency(run), *_limits(run)):
+        verdict = verdicts.get(section, (Reliability.STEADY,))[0]
+        unsteady = verdict is not Reliability.STEADY
+        said.append(f"{sentence.rstrip('.')} ({verdict.value})." if unsteady else sentence)
+    return said
 
 
 def _advice(run: Run) -> Iterator[str]:
@@ -35,7 +45,7 @@ def _advice(run: Run) -> Iterator[str]:
         yield from advice_words.needs(result)
 
 
-def _far_latency(run: Run) -> Iterator[str]:
+def _far_latency(run: Run) -> Iterator[Stated]:
     result = run.sections.latency
     main = headline.main_curve(result) if result else None
     if result is None or main is None:
@@ -48,7 +58,7 @@ def _far_latency(run: Run) -> Iterator[str]:
         ratio = format_quantity("ratio", point.latency_ns / near.latency_ns)
         pages = pages_name(curve.pages)
         far, first = plain_tier(curve.tier), plain_tier(main.tier)
-        yield f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
+        yield "latency", f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
 
 
 def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:
@@ -59,20 +69,20 @@ def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:
     return found.values()
 
 
-def _limits(run: Run) -> Iterator[str]:
+def _limits(run: Run) -> Iterator[Stated]:
     sections = run.sections
     if sections.parallelism is not None:
-        yield f"{parallelism.finding(sections.parallelism).partition(': ')[0].rstrip('.')}."
+        found = parallelism.finding(sections.parallelism).partition(": ")[0]
+        yield "parallelism", f"{found.rstrip('.')}."
     row = sections.compete
     if row is not None:
-        yield (
-            f"Copied together: {row.near} {say(row, 'near_bandwidth_bytes_per_s')}, "
-            f"{row.far} {say(row, 'far_bandwidth_bytes_per_s')}."
-        )
+        near, far = (say(row, f"{side}_bandwidth_bytes_per_s") for side in ("near", "far"))
+        yield "compete", f"Copied together: {row.near} {near}, {row.far} {far}."
     devices = sections.structures.devices if sections.structures else []
     if devices:
         least, most = (pick(devices, key=lambda d: d.slowdown) for pick in (min, max))
-        yield f"Slowdown on shipped devices: {_slowdown(least)} to {_slowdown(most)} (modelled)."
+        said = f"Slowdown on shipped devices: {_slowdown(least)} to {_slowdown(most)} (modelled)."
+        yield "structures", said
 
 
 def _slowdown(one: DeviceSlowdown) -> str:
