@@ -179,17 +179,17 @@ def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]
 
 def with_lines(result: Exploration) -> None:
     """Replace code addresses in findings by source lines, if the programs have them."""
-    from nearfar.verify.symbols import source_lines
+    from nearfar.verify.symbols import source_frames
 
     def all_places(finding: Finding) -> list[str]:
         own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
         own.append(finding.held)
         return own + [place for line in finding.lines for place in (line.store, line.caller)]
 
-    known = source_lines({place for f in result.findings for place in all_places(f)})
+    known = source_frames({place for f in result.findings for place in all_places(f)})
 
     def named(place: str) -> str:
-        return known.get(place, place)
+        return known.get(place, [place])[0]
 
     result.findings = [
         replace(
@@ -199,6 +199,7 @@ def with_lines(result: Exploration) -> None:
             before=named(finding.before),
             before_caller=named(finding.before_caller),
             held=named(finding.held),
+            inlined_into=tuple(known.get(finding.store, [])[1:]),
             lines=[replace(n, store=named(n.store), caller=named(n.caller)) for n in finding.lines],
         )
         for finding in result.findings

@@ -70,7 +70,8 @@ class Finding:
     """One cause, with the first image that shows it. ``store`` is FILE:LINE.
 
     ``store_caller`` is the line of the program that called the library which made the store;
-    empty if the program made it. ``caches_lost`` is a key of CRASHES. Where threads interleave,
+    empty if the program made it. ``inlined_into``: FILE:LINE of the calls of inlined functions
+    around the store, outward. ``caches_lost`` is a key of CRASHES. Where threads interleave,
     ``operations`` are those that had ended, and ``held`` is the store whose thread waited before
     its flush.
     """
@@ -95,12 +96,14 @@ class Finding:
     caches_lost: str = "all"
     operations: list[int] = field(default_factory=list)
     held: str = ""
+    inlined_into: tuple[str, ...] = ()
 
     def sentence(self) -> str:
         """A sentence that states the cause."""
         before = _called(self.before, self.before_caller)
         order = f" before the store of {before}" if self.before else ""
-        store = _called(self.store, self.store_caller)
+        inlined = f" (inlined into {', '.join(self.inlined_into)})" if self.inlined_into else ""
+        store = _called(self.store + inlined, self.store_caller)
         return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"
 
 

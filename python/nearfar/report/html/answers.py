@@ -112,6 +112,8 @@ def _urgent(run: Run) -> Iterator[tuple[str, str]]:
     if any(series.verdict is not Reliability.STEADY for series in judged):
         yield _again(run), "again on an idle machine: not all figures are steady"
     warnings = [finding.check for finding in run.findings if finding.level == "warning"]
+    if run.noise is not None and not run.noise.noisy and "load" in warnings:
+        warnings.remove("load")  # that was before the run, which others did not disturb
     if warnings:
         first = ", ".join(warnings[:2])
         yield "nearfar doctor", f"{count(len(warnings), 'warning')} on this machine: {first}"
