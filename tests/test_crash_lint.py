@@ -409,7 +409,7 @@ int main(int count, char** arguments) {
     [
         ("nested", None),
         ("after", "unflushed"),
-        ("flushed", "unlogged"),
+        ("flushed", "unlogged_flush"),
         ("reserved", None),
         ("copied", "unflushed"),
         ("volatile", None),

@@ -139,7 +139,8 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
       note(thread.unlogged, event.address, event.bytes, event.site);
   }
   std::uint32_t freed_by = no_site;
-  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t) {
+  const bool persists = non_temporal && !event.of_library && thread.active;
+  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
     if (word.freed && !event.of_library) {
       freed_by = word.site;
       return;
@@ -150,6 +151,9 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     word.thread = event.thread;
     word.state = non_temporal ? State::awaiting : State::dirty;
     word.reported = word.flushed_by_other = false;
+    if (!persists) return;
+    join(word, thread);
+    word.flushed = (word.flushed | mask) & all_bytes;
   });
   if (event.of_library) use_again(event.address + event.bytes);
   if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
@@ -187,11 +191,17 @@ void Judge::flush(const JudgedEvent& event) {
     word.flushed_by_other = word.thread != event.thread;
   });
   if (dirty || awaiting) note(thread.awaiting, from, bytes, event.site);
+  if (event.of_library) return;
   // A thread does not know that another has flushed what it stored; a store to a freed object was
   // reported, and left no state.
-  if (dirty || was_others || freed || event.of_library) return;
-  add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
-      event.bytes);
+  if (!dirty && !was_others && !freed)
+    add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
+        event.bytes);
+  if (!thread.active) return;
+  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
+    join(word, thread);
+    word.flushed = (word.flushed | mask) & all_bytes;
+  });
 }
 
 void Judge::fence(Thread& thread) {
@@ -224,13 +234,18 @@ void Judge::log(const JudgedEvent& event) {
   note(thread.calls, event.address, event.bytes, event.site);
 }
 
+/// The word is one of the thread's transaction, which may have logged or flushed nothing of it yet.
+void Judge::join(Word& word, const Thread& thread) {
+  if (word.transaction != thread.transaction) word.logged = word.flushed = 0;
+  word.transaction = thread.transaction;
+}
+
 /// The transaction need not log these bytes (again); `only_new`: those of them that are new.
 void Judge::log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes,
                       bool only_new) {
   for_words(address, bytes, [&](Word& word, std::uint8_t mask) {
     if (only_new && !word.is_new) return;
-    if (word.transaction != thread.transaction) word.logged = 0;
-    word.transaction = thread.transaction;
+    join(word, thread);
     word.logged = (word.logged | (only_new ? all_bytes : mask)) & all_bytes;
     word.is_new = false;
   });
@@ -260,12 +275,17 @@ void Judge::end(Thread& thread, bool committed) {
 
 /// Reports a store that was not logged before it was made.
 void Judge::judge_store(const Thread& thread, const Note& store) {
-  bool all = true, some = false;
+  bool all = true, some = false, flushed = true;
   for_words(store.address, store.bytes, [&](const Word& word, std::uint8_t mask) {
     const bool own = word.transaction == thread.transaction;
     all = all && own && (word.logged & mask) == mask;
     some = some || (own && (word.logged & mask) != 0);
+    flushed = flushed && own && (word.flushed & mask) == mask;
   });
+  if (flushed) {
+    if (!all) add(Rule::unlogged_flush, store.site, no_site, store.address, store.bytes);
+    return;
+  }
   std::uint32_t call = no_site;
   for (std::uint32_t i = thread.calls; i != 0; i = notes_[i].next)
     if (notes_[i].address < store.address + store.bytes &&

@@ -22,7 +22,7 @@ namespace nearfar::crash {
 enum class Rule : std::uint32_t {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush
-  unlogged,       ///< a store in a transaction to bytes that it never logs
+  unlogged,       ///< a store in a transaction to bytes that it neither logs nor flushes itself
   late_log,       ///< a store in a transaction before its bytes are logged; `other` is the call
   short_log,      ///< a store of which only a part was logged; `other` is the call
   freed_store,    ///< a store to an object that was freed; `other` is the call that freed it
@@ -30,6 +30,7 @@ enum class Rule : std::uint32_t {
   repeated_flush, ///< a flush of lines that are flushed already; nothing was stored since
   needless_flush, ///< a flush of lines that are durable or were never stored to
   repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
+  unlogged_flush, ///< a store in a transaction to bytes that it does not log, and flushes itself
 };
 
 /// A rule that was broken at a place, by the number of its site.
@@ -101,7 +102,7 @@ private:
   struct Word {
     std::uint32_t site;        ///< of the last store; of the call that freed it
     std::uint32_t sequence;    ///< of that store, or of the flush that is awaiting a fence
-    std::uint32_t transaction; ///< that logged some of its bytes
+    std::uint32_t transaction; ///< that logged or flushed some of its bytes
     std::uint16_t thread;      ///< of the last store
     std::uint8_t logged : 4;   ///< bytes, a bit for each
     State state : 2;
@@ -109,6 +110,7 @@ private:
     bool reported : 1; ///< as not logged; not again as not flushed
     bool is_new : 1;   ///< allocated, and a transaction may store to it unlogged
     bool never_durable : 1;
+    std::uint8_t flushed : 4;  ///< bytes that its transaction flushed, a bit for each
     bool flushed_by_other : 1; ///< by another thread than that of the store
   };
   /// An entry of a list: bytes and the site and number of an event.
@@ -153,6 +155,7 @@ private:
   bool awaits_commit(const Word& word) const;
 
   bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
+  static void join(Word& word, const Thread& thread);
   void log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes, bool only_new);
   void use_again(std::uint64_t address);
   void add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_t address,

@@ -37,9 +37,10 @@ std::vector<LintFinding> with_sites(std::span<const JudgedFinding> found,
 }
 
 const char* name(Rule rule) {
-  constexpr const char* names[] = {"unflushed",      "unfenced",    "unlogged", "late_log",
-                                   "short_log",      "freed_store", "unended",  "repeated_flush",
-                                   "needless_flush", "repeated_log"};
+  constexpr const char* names[] = {"unflushed",    "unfenced",       "unlogged",
+                                   "late_log",     "short_log",      "freed_store",
+                                   "unended",      "repeated_flush", "needless_flush",
+                                   "repeated_log", "unlogged_flush"};
   return names[static_cast<std::size_t>(rule)];
 }
 

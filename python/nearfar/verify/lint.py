@@ -20,7 +20,7 @@ _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 class LintRule:
     """A rule; ``says`` continues "this store", "this flush" or "this call"."""
 
-    level: Literal["error", "note"]  # errors lose data, notes cost time
+    level: Literal["error", "note"]  # errors lose data; notes cost time, or may be intended
     title: str
     says: str
 
@@ -69,6 +69,11 @@ RULES = {
         "note",
         "A log call repeats another",
         "this call logs bytes that the transaction has logged or allocated",
+    ),
+    "unlogged_flush": LintRule(
+        "note",
+        "A transaction flushes what it does not log",
+        "the transaction flushes this store itself and does not log it: an abort cannot undo it",
     ),
 }
 

@@ -28,8 +28,9 @@ def lint(
     judged. Errors lose data: stores that are not flushed or fenced, stores in a transaction that it
     does not log, logs late or logs in part, stores to freed objects, and transactions that do not
     end. Notes cost time: flushes of lines that nothing was stored into, and ranges that are logged
-    twice. What libpmem and libpmemobj store and flush for themselves is not judged. The output of
-    PROGRAM goes to standard error.
+    twice. One note may be intended: a transaction flushes a store itself, and does not log it. What
+    libpmem and libpmemobj store and flush for themselves is not judged. The output of PROGRAM goes
+    to standard error.
 
     With --heap, blocks of posix_memalign, aligned_alloc and memalign are the pool, for programs
     that flush such blocks and map no file.

@@ -22,7 +22,6 @@ from nearfar.report.wording import (
     say,
 )
 
-
 #: The section of a figure, and a sentence with it.
 Stated = tuple[str, str]
 
