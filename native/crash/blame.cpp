@@ -166,6 +166,10 @@ bool Explorer::found(const Persistency& model, const Point& point, const Verdict
   finding.failure = verdict.failure;
   finding.what = verdict.what;
   finding.event = point.event;
+  if (point.level == 0 && point.event < trace_.log.events.size()) {
+    finding.kind = trace_.log.events[point.event].kind;
+    finding.at = trace_.log.events[point.event].site;
+  }
   finding.acknowledged = point.acknowledged;
   const std::span<const std::uint64_t> operations = operations_at(point.acknowledged);
   finding.operations.assign(operations.begin(), operations.end());

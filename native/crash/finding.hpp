@@ -15,9 +15,9 @@ namespace nearfar::crash {
 /// What the program left out. A new one also needs: name() in blame.cpp, MISSING in
 /// python/nearfar/verify/findings.py, "Verdict" in docs/tutorials/crash.md.
 enum class Missing : std::uint8_t {
-  flush, ///< the store was not written back, or only after the next fence of its thread
-  fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised
-  log,   ///< it was overwritten in place without being logged
+  flush,    ///< the store was not written back, or only after the next fence of its thread
+  fence,    ///< it was flushed, but no fence followed: order, or durability, is not promised
+  log,      ///< it was overwritten in place without being logged
   late_log, ///< it was logged, but only after it was overwritten
   in_place, ///< it was overwritten in place, in a program that logs nothing
   torn,     ///< it has more than eight bytes, and a part of it became durable (eADR)
@@ -38,7 +38,9 @@ struct Finding {
   storelog::Site store;  ///< the store to blame
   storelog::Site before; ///< what it had to be durable, or logged, before; line 0 if nothing
   std::vector<BlamedLine> lines;
-  std::uint64_t event = 0;               ///< the crash is before this event of the log
+  std::uint64_t event = 0; ///< the crash is before this event of the log
+  storelog::EventKind kind = storelog::EventKind::fence; ///< of this event
+  storelog::Site at;                     ///< its place; none at the end of the log, and in recovery
   std::uint64_t acknowledged = 0;        ///< operations
   bool in_flight = false;                ///< and one more had begun
   std::vector<std::uint64_t> operations; ///< Moment::operations

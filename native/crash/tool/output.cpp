@@ -67,12 +67,12 @@ void print_progress(const Progress& progress) {
 
 void print_finding(const Finding& finding, const char* image) {
   std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%d\t%" PRIu64
-              "\t%" PRIu64 "\t%s\t%s\n",
+              "\t%" PRIu64 "\t%s\t%s\t%s\t%s\n",
               name(finding.failure), finding.what.c_str(), name(finding.missing),
               place(finding.store).c_str(), place(finding.before).c_str(), finding.event,
               finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
               finding.violations, finding.found_at, image == nullptr ? "" : image,
-              name(finding.loss));
+              name(finding.loss), name(finding.kind), place(finding.at).c_str());
   for (const std::uint64_t number : finding.operations)
     std::printf("operation\t%" PRIu64 "\n", number);
   for (const BlamedLine& line : finding.lines)

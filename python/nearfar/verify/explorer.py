@@ -97,6 +97,7 @@ def place_of(location: str) -> str:
 
 def _finding(fields: list[str]) -> Finding:
     (store, caller), (before, before_caller) = map(place_and_caller, fields[3:5])
+    at, at_caller = place_and_caller(fields[15])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
@@ -115,6 +116,8 @@ def _finding(fields: list[str]) -> Finding:
         store_caller=caller,
         before_caller=before_caller,
         caches_lost=fields[13],
+        crash_before=fields[14],
+        crash_at=at_caller or at,
     )
 
 
@@ -183,7 +186,7 @@ def with_lines(result: Exploration) -> None:
 
     def all_places(finding: Finding) -> list[str]:
         own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
-        own.append(finding.held)
+        own += [finding.held, finding.crash_at]
         return own + [place for line in finding.lines for place in (line.store, line.caller)]
 
     known = source_frames({place for f in result.findings for place in all_places(f)})
@@ -199,6 +202,7 @@ def with_lines(result: Exploration) -> None:
             before=named(finding.before),
             before_caller=named(finding.before_caller),
             held=named(finding.held),
+            crash_at=named(finding.crash_at),
             inlined_into=tuple(known.get(finding.store, [])[1:]),
             lines=[replace(n, store=named(n.store), caller=named(n.caller)) for n in finding.lines],
         )

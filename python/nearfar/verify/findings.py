@@ -32,6 +32,19 @@ MISSING = {
 }
 
 
+#: Descriptions of ``crash_before``, the kind of an event.
+EVENTS = {
+    "store": "the store",
+    "nt_store": "the non-temporal store",
+    "flush": "the flush",
+    "fence": "the fence",
+    "log": "the log call",
+    "begin": "the begin of the operation",
+    "end": "the end of the operation",
+    "tx_begin": "the begin of the transaction",
+    "tx_end": "the end of the transaction",
+    "load": "the load",
+}
 #: Descriptions of ``caches_lost``, the crash of two hosts that share a pool.
 CRASHES = {
     "host_0": "host 0 died, host 1 went on",
@@ -71,7 +84,8 @@ class Finding:
 
     ``store_caller`` is the line of the program that called the library which made the store;
     empty if the program made it. ``inlined_into``: FILE:LINE of the calls of inlined functions
-    around the store, outward. ``caches_lost`` is a key of CRASHES. Where threads interleave,
+    around the store, outward. ``crash_at``: the place of the event before which the power fails, a
+    key of EVENTS (``crash_before``); empty at the end of the run, and in recovery. ``caches_lost`` is a key of CRASHES. Where threads interleave,
     ``operations`` are those that had ended, and ``held`` is the store whose thread waited before
     its flush.
     """
@@ -97,6 +111,17 @@ class Finding:
     operations: list[int] = field(default_factory=list)
     held: str = ""
     inlined_into: tuple[str, ...] = ()
+    crash_before: str = ""
+    crash_at: str = ""
+
+    def moment(self) -> str:
+        """When the power fails."""
+        if self.during_recovery:
+            return f"during recovery, before its event {self.event:,}"
+        if not self.crash_at:
+            return f"at event {self.event:,}"
+        kind = EVENTS.get(self.crash_before, self.crash_before)
+        return f"before {kind} at {self.crash_at} (event {self.event:,})"
 
     def sentence(self) -> str:
         """A sentence that states the cause."""

@@ -93,13 +93,12 @@ def _crash(count: CrashCount) -> str:
 
 
 def _finding(number: int, finding: Finding, hosts: bool) -> str:
-    when = "during recovery, " if finding.during_recovery else ""
     lines = [
         "",
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
         f"   {finding.sentence()}" if finding.store else "   cause: no single store",
-        f"   crash {when}before event {finding.event:,}, "
-        f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images, "
+        f"   crash {finding.moment()}, {finding.acknowledged:,} operations acknowledged; "
+        f"{finding.violations:,} images, "
         f"the first is image {finding.found_at_image:,}",
     ]
     if hosts:
