@@ -84,10 +84,10 @@ class Finding:
 
     ``store_caller`` is the line of the program that called the library which made the store;
     empty if the program made it. ``inlined_into``: FILE:LINE of the calls of inlined functions
-    around the store, outward. ``crash_at``: the place of the event before which the power fails, a
-    key of EVENTS (``crash_before``); empty at the end of the run, and in recovery. ``caches_lost`` is a key of CRASHES. Where threads interleave,
-    ``operations`` are those that had ended, and ``held`` is the store whose thread waited before
-    its flush.
+    around the store, outward. ``crash_at``: the place of the event before which the power
+    fails, a key of EVENTS (``crash_before``); empty at the end of the run, and in recovery.
+    ``caches_lost`` is a key of CRASHES. Where threads interleave, ``operations`` are those that
+    had ended, and ``held`` is the store whose thread waited before its flush.
     """
 
     failure: str
