@@ -115,6 +115,13 @@ def test_kept_and_broken_promises() -> None:
     assert "sites that the plan does not know" in found.broken[0]
 
 
+def test_a_rule_that_was_edited_breaks_the_promise() -> None:
+    reported = promise(promised(1, "near", 600), promised(2, "far", 400))
+    found = hold(reported, [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})])
+    assert not found.kept
+    assert [rule.broken for rule in found.rules] == ["the plan's rule places it on far", ""]
+
+
 def mapped(memory: RuleMemory, **counts: int) -> Rule:
     return Rule(tier="far", memory=memory, counts=counts)
 
@@ -154,7 +161,7 @@ def a_virtual_machine(heap_unknown: int, misplaced_kib: int) -> Check:
     small = [promised(number, "near", 80 * KIB) for number in range(1, 26)]
     reported = promise(*small, promised(26, "far", 150 * KIB * KIB, at="heap of the collector"))
     reported.heap.allocated_bytes = 25 * 80 * KIB
-    rules = {rule.rule: mapped("heap", allocated_bytes=80 * KIB) for rule in small}
+    rules = {rule.rule: Rule(tier="near", counts={"allocated_bytes": 80 * KIB}) for rule in small}
     rules[1].counts["elsewhere_bytes"] = misplaced_kib * KIB
     rules[26] = mapped("mapping", allocated_bytes=150 * KIB * KIB)
     rules[27] = mapped("heap", allocated_bytes=heap_unknown)
@@ -250,6 +257,7 @@ def test_traffic_is_held_against_its_promise() -> None:
         promised(2, "far", 400, reads=150, writes=50),
     )
     ran = [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})]
+    ran[0].rules[1].tier = "near"
     kept = hold(reported, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
     assert kept.kept
     assert [rule.reads for rule in kept.rules] == [7500, 1300]

@@ -52,19 +52,21 @@ class _Counted:
 
     rules: dict[int, dict[str, int]]
     memory: dict[int, RuleMemory]
+    tiers: dict[int, str]
     nodes: dict[str, int]
     weights: dict[str, dict[int, int]]
 
     @classmethod
     def of(cls, processes: Sequence[Process]) -> _Counted:
         """Add up the counts of processes."""
-        found = cls({}, {}, {}, {})
+        found = cls({}, {}, {}, {}, {})
         for process in processes:
             for name, tier in process.tiers.items():
                 found.nodes[name] = tier.get("nodes", 0)
                 found.weights[name] = _by_node(tier, "weight")
             for number, rule in process.rules.items():
                 found.memory[number] = rule.memory
+                found.tiers[number] = rule.tier
                 sums = found.rules.setdefault(number, {})
                 for key, value in rule.counts.items():
                     sums[key] = sums.get(key, 0) + value
@@ -190,6 +192,9 @@ def _why_shares(pages: Mapping[int, int], weights: Mapping[int, int], tier: str)
 
 def _why(rule: RuleCheck, run: _Counted, promise: Promise) -> str:
     asked = run.asked(rule.rule)
+    tier = run.tiers.get(rule.rule, rule.tier)
+    if tier != rule.tier:
+        return f"the plan's rule places it on {tier}"
     if rule.elsewhere_bytes > ELSEWHERE * asked:
         return f"{rule.elsewhere_bytes / asked:.1%} of its bytes did not go to {rule.tier}"
     if rule.misplaced_pages > ELSEWHERE * rule.pages:
