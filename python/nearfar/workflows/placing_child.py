@@ -28,7 +28,7 @@ class PlacementFromOutside:
         self._thread: threading.Thread | None = None
 
     def start(self, pid: int) -> None:
-        """Attach to the program. Nobody has waited for it, so that no other process has its PID."""
+        """Attach to the program, which was not waited for: no other process can have its PID."""
         try:
             program = RunningProcess(pid)
         except BadInputError:  # it has ended already
