@@ -38,8 +38,8 @@ struct Finding {
   storelog::Site store;  ///< the store to blame
   storelog::Site before; ///< what it had to be durable, or logged, before; line 0 if nothing
   std::vector<BlamedLine> lines;
-  std::uint64_t event = 0; ///< the crash is before this event of the log
-  storelog::EventKind kind = storelog::EventKind::fence; ///< of this event
+  std::uint64_t event = 0;               ///< the crash is before this event of the log
+  storelog::EventKind kind{};            ///< of this event; none where `at` is none
   storelog::Site at;                     ///< its place; none at the end of the log, and in recovery
   std::uint64_t acknowledged = 0;        ///< operations
   bool in_flight = false;                ///< and one more had begun

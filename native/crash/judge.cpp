@@ -134,7 +134,9 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   ++head_->sequence;
   Thread& thread = threads_[event.thread];
   if (!event.of_library && thread.active && !has_all(thread, event.address, event.bytes)) {
-    log_words(thread, event.address, event.bytes, true);
+    for_words(event.address, event.bytes, [&](Word& word, std::uint8_t) {
+      if (word.is_new) set_logged(word, thread, all_bytes);
+    });
     if (!has_all(thread, event.address, event.bytes))
       note(thread.unlogged, event.address, event.bytes, event.site);
   }
@@ -151,9 +153,7 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     word.thread = event.thread;
     word.state = non_temporal ? State::awaiting : State::dirty;
     word.reported = word.flushed_by_other = false;
-    if (!persists) return;
-    join(word, thread);
-    word.flushed = (word.flushed | mask) & all_bytes;
+    if (persists) set_flushed(word, thread, mask);
   });
   if (event.of_library) use_again(event.address + event.bytes);
   if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
@@ -198,10 +198,8 @@ void Judge::flush(const JudgedEvent& event) {
     add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
         event.bytes);
   if (!thread.active) return;
-  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
-    join(word, thread);
-    word.flushed = (word.flushed | mask) & all_bytes;
-  });
+  for_words(event.address, event.bytes,
+            [&](Word& word, std::uint8_t mask) { set_flushed(word, thread, mask); });
 }
 
 void Judge::fence(Thread& thread) {
@@ -230,7 +228,8 @@ void Judge::log(const JudgedEvent& event) {
   if (!thread.active) return;
   if (!event.of_library && has_all(thread, event.address, event.bytes))
     add(Rule::repeated_log, event.site, no_site, event.address, event.bytes);
-  log_words(thread, event.address, event.bytes, false);
+  for_words(event.address, event.bytes,
+            [&](Word& word, std::uint8_t mask) { set_logged(word, thread, mask); });
   note(thread.calls, event.address, event.bytes, event.site);
 }
 
@@ -240,15 +239,15 @@ void Judge::join(Word& word, const Thread& thread) {
   word.transaction = thread.transaction;
 }
 
-/// The transaction need not log these bytes (again); `only_new`: those of them that are new.
-void Judge::log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes,
-                      bool only_new) {
-  for_words(address, bytes, [&](Word& word, std::uint8_t mask) {
-    if (only_new && !word.is_new) return;
-    join(word, thread);
-    word.logged = (word.logged | (only_new ? all_bytes : mask)) & all_bytes;
-    word.is_new = false;
-  });
+void Judge::set_logged(Word& word, const Thread& thread, std::uint8_t bytes) {
+  join(word, thread);
+  word.logged = (word.logged | bytes) & all_bytes;
+  word.is_new = false;
+}
+
+void Judge::set_flushed(Word& word, const Thread& thread, std::uint8_t bytes) {
+  join(word, thread);
+  word.flushed = (word.flushed | bytes) & all_bytes;
 }
 
 void Judge::begin(Thread& thread, std::uint32_t site) {

@@ -156,7 +156,8 @@ private:
 
   bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
   static void join(Word& word, const Thread& thread);
-  void log_words(const Thread& thread, std::uint64_t address, std::uint64_t bytes, bool only_new);
+  static void set_logged(Word& word, const Thread& thread, std::uint8_t bytes);
+  static void set_flushed(Word& word, const Thread& thread, std::uint8_t bytes);
   void use_again(std::uint64_t address);
   void add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_t address,
            std::uint32_t bytes);

@@ -126,16 +126,24 @@ void write_descriptor_path(const File& file, char* path, std::size_t bytes) {
   std::snprintf(path, bytes, "/proc/self/fd/%d", file.fd());
 }
 
-void read_file_name(int fd, char* name, std::size_t bytes) {
+void read_link(const char* link, std::span<char> path) {
+  const ssize_t length = readlink(link, path.data(), path.size() - 1);
+  path[length > 0 ? static_cast<std::size_t>(length) : 0] = '\0';
+}
+
+void read_path(int fd, std::span<char> path) {
   char link[40];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  read_link(link, path);
+}
+
+void read_file_name(int fd, char* name, std::size_t bytes) {
   char path[PATH_MAX];
   name[0] = '\0';
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length <= 0) return;
-  path[length] = '\0';
+  read_path(fd, path);
+  const std::size_t length = std::strlen(path);
   constexpr char deleted[] = " (deleted)";
-  constexpr auto deleted_bytes = static_cast<ssize_t>(sizeof deleted) - 1;
+  constexpr std::size_t deleted_bytes = sizeof deleted - 1;
   if (length > deleted_bytes && std::strcmp(path + length - deleted_bytes, deleted) == 0)
     path[length - deleted_bytes] = '\0';
   const char* slash = std::strrchr(path, '/');

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/result.hpp"
 
@@ -48,6 +49,11 @@ std::size_t read_at(const File& file, std::uint64_t offset, void* to, std::size_
 
 /// A path by which this process can open again what a descriptor stands for, name or not.
 void write_descriptor_path(const File& file, char* path, std::size_t bytes);
+
+/// What a symbolic link names, or what fits of it; empty if it cannot be read. `path` is not empty.
+void read_link(const char* link, std::span<char> path);
+/// The same of an open file: its path.
+void read_path(int fd, std::span<char> path);
 
 /// The last component of the path of an open file, as in /proc/self/maps, without " (deleted)".
 /// Empty if it is unknown or does not fit.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "crash/runtime/judging.hpp"
+#include "crash/runtime/libpmemobj.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -20,12 +20,12 @@ std::uint64_t pool_bytes = 0;
 std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
 char* kept = nullptr;              ///< these pages, one after another
 
-std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset, bool judged) {
+std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset) {
   if (std::memcmp(then, now, page_bytes) == 0) return 0;
   std::uint64_t bytes = 0;
   for (std::uint64_t at = 0; at < page_bytes; at += word_bytes)
     if (std::memcmp(then + at, now + at, word_bytes) != 0 &&
-        !(judged && judge()->has_stored(offset + at)))
+        (judge() == nullptr || !judge()->has_stored(offset + at)))
       bytes += word_bytes;
   return bytes;
 }
@@ -47,13 +47,13 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
 }
 
 std::uint64_t count_unseen(const RecordedRegion& region, const char* shadow) {
-  if (pool_bytes == 0 || dlopen("libpmemobj.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) return 0;
+  if (pool_bytes == 0 || has_libpmemobj()) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
   std::uint64_t bytes = 0;
   for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at + page_bytes <= end;
        at += stride) {
     const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
-    bytes += unseen_in(then, region.alias + (at - region.offset), at, kept != nullptr);
+    bytes += unseen_in(then, region.alias + (at - region.offset), at);
   }
   return bytes;
 }

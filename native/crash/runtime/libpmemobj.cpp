@@ -14,6 +14,8 @@ bool is_ours(void* function) {
          found.dli_fbase == own.dli_fbase;
 }
 
+constexpr const char* library_name = "libpmemobj.so.1";
+
 /// A function in a library that is loaded, or in one that it was linked with; null where there is
 /// none. It stays loaded then.
 void* function_of(const char* library, const char* name) {
@@ -33,7 +35,7 @@ void* find_in_libpmemobj(const char* name, const void* code) {
   if (void* found = dlsym(RTLD_NEXT, name); found != nullptr) return found;
   Dl_info caller;
   void* found = dladdr(code, &caller) == 0 ? nullptr : function_of(caller.dli_fname, name);
-  return found != nullptr ? found : function_of("libpmemobj.so.1", name);
+  return found != nullptr ? found : function_of(library_name, name);
 }
 
 void* require_in_libpmemobj(const char* name, const void* code) {
@@ -46,6 +48,12 @@ void* require_in_libpmemobj(const char* name, const void* code) {
     std::abort();
   }
   return found;
+}
+
+bool has_libpmemobj() {
+  void* const handle = dlopen(library_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
 }
 
 char* address_of(Object object, const void* code) {

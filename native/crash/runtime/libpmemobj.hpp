@@ -25,7 +25,15 @@ Function* next(const char* name, const void* code) {
   return reinterpret_cast<Function*>(require_in_libpmemobj(name, code));
 }
 
+/// Whether the program has loaded libpmemobj.
+bool has_libpmemobj();
+
 /// Where an object lies; null for no object.
 char* address_of(Object object, const void* code);
 
 } // namespace nearfar::crash::runtime
+
+#define NEARFAR_CALLER __builtin_return_address(0)
+#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+/// In our function of that name: the library's, for the caller.
+#define NEARFAR_NEXT(name) nearfar::crash::runtime::next<decltype(name)>(#name, NEARFAR_CALLER)

@@ -10,14 +10,10 @@
 
 using namespace nearfar::crash::runtime;
 
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
-
 /// A pool that is created in part does not open: that is libpmemobj's, and no finding.
 NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::size_t bytes,
                                     mode_t mode) {
-  static auto* const real =
-      next<void*(const char*, const char*, std::size_t, mode_t)>("pmemobj_create", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_create);
   void* const pool = real(path, layout, bytes, mode);
   if (pool != nullptr && started()) created(path);
   return pool;
@@ -25,7 +21,7 @@ NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::s
 
 #define NEARFAR_FLUSH(name)                                                                        \
   NEARFAR_EXPORT void name(void* pool, const void* at, std::size_t bytes) {                        \
-    static auto* const real = next<void(void*, const void*, std::size_t)>(#name, NEARFAR_CALLER);  \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
     if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
     real(pool, at, bytes);                                                                         \
   }
@@ -34,8 +30,7 @@ NEARFAR_FLUSH(pmemobj_flush)
 #undef NEARFAR_FLUSH
 #define NEARFAR_FLUSH_WITH_FLAGS(name)                                                             \
   NEARFAR_EXPORT int name(void* pool, const void* at, std::size_t bytes, unsigned flags) {         \
-    static auto* const real =                                                                      \
-        next<int(void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);               \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
     if (started()) report(EventKind::flush, at, bytes, NEARFAR_CALLER);                            \
     return real(pool, at, bytes, flags);                                                           \
   }
@@ -47,8 +42,7 @@ NEARFAR_FLUSH_WITH_FLAGS(pmemobj_xflush)
 #define NEARFAR_COPY(name)                                                                         \
   NEARFAR_EXPORT void* name(void* pool, void* to, const void* from, std::size_t bytes,             \
                             unsigned flags) {                                                      \
-    static auto* const real =                                                                      \
-        next<void*(void*, void*, const void*, std::size_t, unsigned)>(#name, NEARFAR_CALLER);      \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
     const CopyingFor program(NEARFAR_CALLER);                                                      \
     return real(pool, to, from, bytes, flags);                                                     \
   }
@@ -57,21 +51,18 @@ NEARFAR_COPY(pmemobj_memmove)
 #undef NEARFAR_COPY
 NEARFAR_EXPORT void* pmemobj_memset(void* pool, void* to, int value, std::size_t bytes,
                                     unsigned flags) {
-  static auto* const real =
-      next<void*(void*, void*, int, std::size_t, unsigned)>("pmemobj_memset", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_memset);
   const CopyingFor program(NEARFAR_CALLER);
   return real(pool, to, value, bytes, flags);
 }
 NEARFAR_EXPORT void* pmemobj_memcpy_persist(void* pool, void* to, const void* from,
                                             std::size_t bytes) {
-  static auto* const real =
-      next<void*(void*, void*, const void*, std::size_t)>("pmemobj_memcpy_persist", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_memcpy_persist);
   const CopyingFor program(NEARFAR_CALLER);
   return real(pool, to, from, bytes);
 }
 NEARFAR_EXPORT void* pmemobj_memset_persist(void* pool, void* to, int value, std::size_t bytes) {
-  static auto* const real =
-      next<void*(void*, void*, int, std::size_t)>("pmemobj_memset_persist", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_memset_persist);
   const CopyingFor program(NEARFAR_CALLER);
   return real(pool, to, value, bytes);
 }
@@ -110,9 +101,7 @@ void report_allocated(Object object, std::size_t bytes, const void* code) {
 
 NEARFAR_EXPORT int pmemobj_alloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
                                  Construction::Constructor* constructor, void* argument) {
-  static auto* const real =
-      next<int(void*, Object*, std::size_t, std::uint64_t, Construction::Constructor*, void*)>(
-          "pmemobj_alloc", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_alloc);
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const int failed = real(pool, object, bytes, type, Construction::run, &made);
   if (failed != 0) made.cancel();
@@ -121,9 +110,7 @@ NEARFAR_EXPORT int pmemobj_alloc(void* pool, Object* object, std::size_t bytes, 
 NEARFAR_EXPORT int pmemobj_xalloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
                                   std::uint64_t flags, Construction::Constructor* constructor,
                                   void* argument) {
-  static auto* const real =
-      next<int(void*, Object*, std::size_t, std::uint64_t, std::uint64_t,
-               Construction::Constructor*, void*)>("pmemobj_xalloc", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_xalloc);
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const int failed = real(pool, object, bytes, type, flags, Construction::run, &made);
   if (failed != 0) made.cancel();
@@ -134,9 +121,7 @@ NEARFAR_EXPORT Object pmemobj_list_insert_new(void* pool, std::size_t entry, voi
                                               std::uint64_t type,
                                               Construction::Constructor* constructor,
                                               void* argument) {
-  static auto* const real =
-      next<Object(void*, std::size_t, void*, Object, int, std::size_t, std::uint64_t,
-                  Construction::Constructor*, void*)>("pmemobj_list_insert_new", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_list_insert_new);
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const Object object =
       real(pool, entry, head, neighbor, before, bytes, type, Construction::run, &made);
@@ -145,24 +130,21 @@ NEARFAR_EXPORT Object pmemobj_list_insert_new(void* pool, std::size_t entry, voi
 }
 NEARFAR_EXPORT int pmemobj_zalloc(void* pool, Object* object, std::size_t bytes,
                                   std::uint64_t type) {
-  static auto* const real =
-      next<int(void*, Object*, std::size_t, std::uint64_t)>("pmemobj_zalloc", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_zalloc);
   const int failed = real(pool, object, bytes, type);
   if (failed == 0 && object != nullptr) report_allocated(*object, bytes, NEARFAR_CALLER);
   return failed;
 }
 NEARFAR_EXPORT Object pmemobj_reserve(void* pool, void* action, std::size_t bytes,
                                       std::uint64_t type) {
-  static auto* const real =
-      next<Object(void*, void*, std::size_t, std::uint64_t)>("pmemobj_reserve", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_reserve);
   const Object object = real(pool, action, bytes, type);
   report_allocated(object, bytes, NEARFAR_CALLER);
   return object;
 }
 NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, void* action, std::size_t bytes,
                                        std::uint64_t type, std::uint64_t flags) {
-  static auto* const real = next<Object(void*, void*, std::size_t, std::uint64_t, std::uint64_t)>(
-      "pmemobj_xreserve", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_xreserve);
   const Object object = real(pool, action, bytes, type, flags);
   report_allocated(object, bytes, NEARFAR_CALLER);
   return object;
@@ -171,9 +153,7 @@ NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, void* action, std::size_t byt
 /// What lies there is initialized anew whenever the pool is opened.
 NEARFAR_EXPORT void* pmemobj_volatile(void* pool, void* once, void* at, std::size_t bytes,
                                       int (*constructor)(void*, void*), void* argument) {
-  static auto* const real =
-      next<void*(void*, void*, void*, std::size_t, int (*)(void*, void*), void*)>(
-          "pmemobj_volatile", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_volatile);
   report_use(Use::never_durable, at, bytes, NEARFAR_CALLER);
   return real(pool, once, at, bytes, constructor, argument);
 }
@@ -199,20 +179,20 @@ struct Freed {
 } // namespace
 
 NEARFAR_EXPORT void pmemobj_free(Object* object) {
-  static auto* const real = next<void(Object*)>("pmemobj_free", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_free);
   const Freed freed(*object, NEARFAR_CALLER);
   real(object);
   freed.report(NEARFAR_CALLER);
 }
 NEARFAR_EXPORT int pmemobj_tx_free(Object object) {
-  static auto* const real = next<int(Object)>("pmemobj_tx_free", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_free);
   const Freed freed(object, NEARFAR_CALLER);
   const int failed = real(object);
   if (failed == 0) freed.report(NEARFAR_CALLER);
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
-  static auto* const real = next<int(Object, std::uint64_t)>("pmemobj_tx_xfree", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_xfree);
   const Freed freed(object, NEARFAR_CALLER);
   const int failed = real(object, flags);
   if (failed == 0) freed.report(NEARFAR_CALLER);
@@ -220,8 +200,7 @@ NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
 }
 NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Object object,
                                        int frees) {
-  static auto* const real =
-      next<int(void*, std::size_t, void*, Object, int)>("pmemobj_list_remove", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_list_remove);
   const Freed freed(frees != 0 ? object : Object{}, NEARFAR_CALLER);
   const int failed = real(pool, entry, head, object, frees);
   if (failed == 0) freed.report(NEARFAR_CALLER);

@@ -20,8 +20,10 @@
 #include "crash/runtime/callers.hpp"
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/judging.hpp"
+#include "crash/runtime/lock.hpp"
 #include "crash/runtime/sites.hpp"
 #include "crash/runtime/turns.hpp"
+#include "os/file.hpp"
 #include "storelog/log_file.hpp"
 
 namespace nearfar::crash::runtime {
@@ -39,7 +41,6 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr std::uint16_t outside = UINT16_MAX;              // who changes a file by write()
 
-std::atomic_flag busy = ATOMIC_FLAG_INIT;
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
 LogWriter* writer = nullptr;
 char log_path[4096] = ""; ///< empty: nothing is to be recorded
@@ -59,31 +60,6 @@ thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
 thread_local std::uint8_t host = 0;
 /// The thread has flushed lines, or made non-temporal stores, and no fence has followed.
 thread_local bool waits_for_fence = false;
-
-/// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
-/// wait for the lock that the code under it holds. A program without handlers is spared the system
-/// calls, one that has created no thread the lock.
-class Lock {
-public:
-  Lock()
-      : blocks_(seen == Seen::faults || has_handlers.load(std::memory_order_relaxed)),
-        locks_(__libc_single_threaded == 0) {
-    const std::uint64_t all = ~std::uint64_t{0};
-    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
-    while (locks_ && busy.test_and_set(std::memory_order_acquire))
-      ;
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  ~Lock() {
-    if (locks_) busy.clear(std::memory_order_release);
-    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
-  }
-
-private:
-  bool blocks_, locks_;
-  std::uint64_t before_ = 0; ///< the kernel's signal set
-};
 
 std::uint16_t thread_number() {
   if (thread[host] == UINT16_MAX) thread[host] = threads.fetch_add(1);
@@ -212,18 +188,6 @@ bool begin_log() {
   return true;
 }
 
-struct Path {
-  char name[4096];
-};
-Path path_of(int fd) {
-  char link[64];
-  Path path;
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, path.name, sizeof path.name - 1);
-  path.name[std::max<ssize_t>(length, 0)] = '\0';
-  return path;
-}
-
 bool begin_pool(int fd, const struct stat& file) {
   if (static_cast<std::size_t>(file.st_size) > shadow_bytes) return false;
   if (!begin_judgement(static_cast<std::uint64_t>(file.st_size))) return false;
@@ -236,7 +200,9 @@ bool begin_pool(int fd, const struct stat& file) {
     return false;
   pool_device = file.st_dev;
   pool_file = file.st_ino;
-  writer->pool(static_cast<std::uint64_t>(file.st_size), path_of(fd).name);
+  char path[4096];
+  os::read_path(fd, path);
+  writer->pool(static_cast<std::uint64_t>(file.st_size), path);
   const bool is_zero = file.st_blocks == 0; // a file without blocks: nothing was written to it
   return pool_known =
              shadow == nullptr || is_zero || take_image(fd, static_cast<std::size_t>(file.st_size));
@@ -257,7 +223,7 @@ void fail(const char* why) {
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
 /// log. The lock may be held by a thread that is not there.
 void leave_log_to_parent() {
-  busy.clear();
+  Lock::forget();
   writer = nullptr;
   forked = true;
 }
@@ -323,9 +289,11 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   if (writer == nullptr && !begin_log()) return stop();
   if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
   if (file.st_dev != pool_device || file.st_ino != pool_file) {
-    if (!other_files) writer->other_file(path_of(fd).name);
+    if (other_files) return;
     other_files = true;
-    return;
+    char path[4096];
+    os::read_path(fd, path);
+    return writer->other_file(path);
   }
   if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
   const auto at = static_cast<std::uint64_t>(offset);
@@ -369,9 +337,8 @@ void use_thread_number(std::uint16_t number) { thread[host] = number; }
 void report_unseen(int count, const char* module) {
   const Lock locked;
   if (writer == nullptr) return;
-  char path[4096] = "";
-  if (module[0] == '\0')
-    path[std::max<ssize_t>(readlink("/proc/self/exe", path, sizeof path - 1), 0)] = '\0';
+  char path[4096];
+  if (module[0] == '\0') os::read_link("/proc/self/exe", path);
   writer->unseen(static_cast<std::uint64_t>(count), module[0] == '\0' ? path : module);
 }
 

@@ -33,6 +33,16 @@ void expect_handler(sighandler_t handler) {
   if (handler != SIG_DFL && handler != SIG_IGN) has_handlers = true;
 }
 
+/// signal() of one of the recorder's signals, by the sigaction() below.
+sighandler_t replace(int number, sighandler_t handler) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(number, &action, &before);
+  return before.sa_handler;
+}
+
 using Mask = int(int, const sigset_t*, sigset_t*);
 using Signal = sighandler_t(int, sighandler_t);
 using Action = int(int, const struct sigaction*, struct sigaction*);
@@ -54,13 +64,7 @@ NEARFAR_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* befor
   NEARFAR_EXPORT sighandler_t name(int number, sighandler_t handler) noexcept {                    \
     static auto* const real = reinterpret_cast<Signal*>(dlsym(RTLD_NEXT, #name));                  \
     expect_handler(handler);                                                                       \
-    if (struct sigaction* own = program_action(number); own != nullptr) {                          \
-      const sighandler_t earlier = own->sa_handler;                                                \
-      *own = {};                                                                                   \
-      own->sa_handler = handler;                                                                   \
-      own->sa_flags = SA_RESTART;                                                                  \
-      return earlier;                                                                              \
-    }                                                                                              \
+    if (program_action(number) != nullptr) return replace(number, handler);                        \
     return real(number, handler);                                                                  \
   }
 NEARFAR_SIGNAL(signal)

@@ -1,14 +1,13 @@
 #include "crash/runtime/sites.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
 #include <string_view>
-#include <unistd.h>
 
 #include "crash/runtime/callers.hpp"
 #include "crash/runtime/judging.hpp"
+#include "os/file.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -18,7 +17,6 @@ using storelog::Site;
 namespace {
 
 constexpr std::size_t stack_calls = 16;
-bool naming_stack = false; ///< what is named is a call on a stack, which has no stack of its own
 
 /// Code addresses that were named already, each with its caller.
 struct NamedCode {
@@ -55,42 +53,49 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
   char path[4096];
   const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
   if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[std::max<ssize_t>(length, 0)] = '\0';
+    os::read_link("/proc/self/exe", path);
     absolute = path;
   }
   return write(writer, Site::code(absolute, offset), caller,
                is_in_library(code) || (caller && caller->of_library));
 }
 
-/// The calls that led to a site when it was first seen. What a library does is not judged.
+struct Numbered {
+  SiteNumber site;
+  bool is_new; ///< it is remembered from now on
+};
+
+Numbered number_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
+  if (code == nullptr) return {name_code(writer, code, {}), false};
+  const std::uint64_t key = caller ? 31 * (caller->number + 1ull) : 0;
+  std::size_t at = ((reinterpret_cast<std::uintptr_t>(code) + key) * 0x9e3779b97f4a7c15u) >> 50;
+  for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
+    if (named[at].code == code && named[at].caller == caller) return {named[at].site, false};
+    if (named[at].code != nullptr) continue;
+    const SiteNumber site = name_code(writer, code, caller);
+    named[at] = {code, caller, site};
+    return {site, true};
+  }
+  return {name_code(writer, code, caller), false};
+}
+
+/// The calls that led to a site when it was first seen.
 void write_stack(LogWriter& writer, SiteNumber site) {
-  if (judge() == nullptr || naming_stack || site.of_library) return;
-  naming_stack = true;
   const void* calls[stack_calls];
   std::uint32_t numbers[stack_calls];
   std::size_t count = 0;
   for (const void* call : program_stack(calls))
-    numbers[count++] = site_of(writer, call).number;
-  naming_stack = false;
+    numbers[count++] = number_of(writer, call, {}).site.number;
   writer.stack(site.number, {numbers, count});
 }
 
 } // namespace
 
 SiteNumber site_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
-  if (code == nullptr) return name_code(writer, code, {});
-  const std::uint64_t key = caller ? 31 * (caller->number + 1ull) : 0;
-  std::size_t at = ((reinterpret_cast<std::uintptr_t>(code) + key) * 0x9e3779b97f4a7c15u) >> 50;
-  for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
-    if (named[at].code == code && named[at].caller == caller) return named[at].site;
-    if (named[at].code != nullptr) continue;
-    const SiteNumber site = name_code(writer, code, caller);
-    named[at] = {code, caller, site};
-    write_stack(writer, site);
-    return site;
-  }
-  return name_code(writer, code, caller);
+  const auto [site, is_new] = number_of(writer, code, caller);
+  // What a library does is not judged.
+  if (is_new && judge() != nullptr && !site.of_library) write_stack(writer, site);
+  return site;
 }
 
 std::optional<SiteNumber> caller_site(LogWriter& writer, const void* code) {

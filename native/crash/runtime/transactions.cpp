@@ -10,9 +10,6 @@
 
 using namespace nearfar::crash::runtime;
 
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
-
 namespace {
 
 // enum pobj_tx_stage (libpmemobj/tx_base.h).
@@ -96,17 +93,17 @@ pmemobj_tx_begin:
 
 // The last stores before these are a part of the transaction.
 NEARFAR_EXPORT void pmemobj_tx_process() {
-  static auto* const real = next<void()>("pmemobj_tx_process", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_process);
   settle_stores();
   real();
 }
 NEARFAR_EXPORT void pmemobj_tx_commit() {
-  static auto* const real = next<void()>("pmemobj_tx_commit", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_commit);
   settle_stores();
   real();
 }
 NEARFAR_EXPORT void pmemobj_tx_abort(int error) {
-  static auto* const real = next<void(int)>("pmemobj_tx_abort", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_abort);
   settle_stores();
   real(error);
 }
@@ -114,7 +111,7 @@ NEARFAR_EXPORT void pmemobj_tx_abort(int error) {
 /// May not return: the end of a nested transaction that was aborted aborts the one around it, which
 /// goes on where that began (longjmp).
 NEARFAR_EXPORT int pmemobj_tx_end() {
-  static auto* const real = next<int()>("pmemobj_tx_end", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_end);
   settle_stores();
   if (depth == 1) end_transaction(NEARFAR_CALLER);
   if (depth > 0) --depth;
@@ -122,35 +119,31 @@ NEARFAR_EXPORT int pmemobj_tx_end() {
 }
 
 NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
-  static auto* const real =
-      next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_add_range);
   record_range(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range(Object object, std::uint64_t into, std::size_t bytes,
                                          std::uint64_t flags) {
-  static auto* const real = next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>(
-      "pmemobj_tx_xadd_range", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_xadd_range);
   record_range(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes, flags);
 }
 NEARFAR_EXPORT int pmemobj_tx_add_range_direct(const void* at, std::size_t bytes) {
-  static auto* const real =
-      next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_add_range_direct);
   record_range(at, bytes, NEARFAR_CALLER);
   return real(at, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t bytes,
                                                 std::uint64_t flags) {
-  static auto* const real = next<int(const void*, std::size_t, std::uint64_t)>(
-      "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_xadd_range_direct);
   record_range(at, bytes, NEARFAR_CALLER);
   return real(at, bytes, flags);
 }
 
 #define NEARFAR_ALLOCATION(name)                                                                   \
   NEARFAR_EXPORT Object name(std::size_t bytes, std::uint64_t type) {                              \
-    static auto* const real = next<Object(std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);     \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
     const Object made = real(bytes, type);                                                         \
     record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
     return made;                                                                                   \
@@ -161,8 +154,7 @@ NEARFAR_ALLOCATION(pmemobj_tx_zalloc)
 
 NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
                                         std::uint64_t flags) {
-  static auto* const real =
-      next<Object(std::size_t, std::uint64_t, std::uint64_t)>("pmemobj_tx_xalloc", NEARFAR_CALLER);
+  static auto* const real = NEARFAR_NEXT(pmemobj_tx_xalloc);
   const Object made = real(bytes, type, flags);
   record_range(made, 0, bytes, NEARFAR_CALLER);
   return made;
@@ -170,8 +162,7 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
 
 #define NEARFAR_REALLOCATION(name)                                                                 \
   NEARFAR_EXPORT Object name(Object object, std::size_t bytes, std::uint64_t type) {               \
-    static auto* const real =                                                                      \
-        next<Object(Object, std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);                   \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
     const Object made = real(object, bytes, type);                                                 \
     record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
     return made;                                                                                   \

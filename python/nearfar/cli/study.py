@@ -65,6 +65,6 @@ def _show_plan(time_s: float | None, full: bool, json: str | None) -> None:
     from nearfar.workflows.study import planned_s
 
     times = planned_s(time_s, full=full)
-    planned = [{"section": name, "max_s": planned} for name, planned in times.items()]
-    lines = [f"{name}: {planned:.0f} s" for name, planned in times.items()]
+    planned = [{"section": name, "max_s": section_s} for name, section_s in times.items()]
+    lines = [f"{name}: {section_s:.0f} s" for name, section_s in times.items()]
     show_dry_run("study", {"sections": planned}, lines, json)
