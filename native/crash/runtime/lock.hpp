@@ -32,7 +32,7 @@ public:
     if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
   }
 
-  /// In a child of fork(): whoever held it in the parent is not there.
+  /// In a child of fork(): the thread that held it in the parent does not exist here.
   static void forget() { busy_.clear(); }
 
 private:
