@@ -127,6 +127,7 @@ def result(**others: object) -> AdviceResult:
         "fixed_bytes": 15 << 20,
         "near_bytes": 0,
         "unseen_share": 0.0,
+        "unknown_share": 0.0,
         "slowdown_all_far": 1.0,
         "slowdown_plan": 1.0,
         "time_near_s": 1.0,
@@ -192,6 +193,11 @@ ANSWERS = [
         {"disturbed": True, "intervals": {"slowdown_all_far": (0.99, 1.01)}},
         "Uncertain, because other programs ran, 0.99–1.01 ×: on cxl-asic this program loses "
         f"nothing; near memory for its {MOVABLE} gains nothing {FIXED}",
+    ),
+    (
+        {"intervals": {"slowdown_all_far": (1.0, 1.7)}, "unknown_share": 0.99},
+        "Uncertain, because the data of 99% of the samples is unknown, 1.00–1.70 ×: on cxl-asic "
+        f"this program loses nothing; near memory for its {MOVABLE} gains nothing {FIXED}",
     ),
     (
         {"slowdown_all_far": 0.8, "unseen_share": 0.12},

@@ -107,6 +107,46 @@ def test_the_chased_site_makes_the_loss_and_is_kept_near(
     assert ran.code == 0, ran.stderr
 
 
+#: A table that realloc() grows to 64 MiB, and with it moves, is read in random order.
+GROWN = """#include <stdint.h>
+#include <stdlib.h>
+enum { WORDS = 1 << 24 };
+static uint32_t* started(void) { return malloc(4096); }
+static uint32_t* grown(uint32_t* old, size_t words) { return realloc(old, words * 4); }
+int main(void) {
+  uint32_t* table = started();
+  for (size_t words = 2048; words <= WORDS; words *= 2) table = grown(table, words);
+  for (uint32_t i = 0; i < WORDS; ++i) table[i] = i * 2654435761u;
+  uint32_t at = 1, random = 1;
+  for (int i = 0; i < 8000000; ++i) {
+    random = random * 1664525u + 1013904223u;
+    at = (table[at] + random) % WORDS;
+  }
+  return at == 1;
+}
+"""
+
+
+def test_a_table_that_grew_is_placed_where_it_was_first_allocated(
+    run_nearfar: RunNearfar, host: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "grow.c").write_text(GROWN)
+    flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-inline"]
+    subprocess.run(["cc", *flags, "grow.c", "-o", "grow"], check=True, cwd=tmp_path)
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", "./grow")
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    assert not any("data address is unknown" in note for note in found["warnings"])
+    first = found["sites"][0]
+    assert (first["at"], first["allocations"]) == ("grow.c:4", 1)
+    assert first["allocated_bytes"] == 64 << 20
+    assert first["size_bytes"] == pytest.approx(64 << 20, rel=0.01)
+    assert found["slowdown_all_far"] > 1.2
+    tier = ("--tier", "far=dram", "--check", "--no-traffic")
+    ran = run_nearfar("run", "--plan", found["plan"], *tier, "--", "./grow")
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
 def test_a_table_that_does_not_fit_the_budget_is_near_in_part(
     run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
 ) -> None:

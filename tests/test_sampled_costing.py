@@ -68,6 +68,14 @@ def test_known_misses_take_the_ratio_of_latencies_however_small_the_region() -> 
     assert slowdown(data(known)) == pytest.approx(3.0, rel=0.05)
 
 
+def test_the_interval_includes_that_data_at_unknown_addresses_lies_far() -> None:
+    """A tenth of the time waits for known misses, and 40 % of the samples have no address."""
+    seen = replace(data(stalls(0, 1 << 30, seconds=0.1)), unknown_share=0.4)
+    known, far = SampledCoster(seen, NEAR, CACHES, cpu_s=1.0), [[0], []]
+    ends = [max(variants) for variants in zip(*known.slowdowns(FAR, far), strict=True)]
+    assert ends == pytest.approx([1.2 + 0.8, 1.0], rel=0.01)
+
+
 def test_page_walks_overlap_unless_an_address_was_just_loaded() -> None:
     """Chases of 100 ns take 140 on small pages; loads that wait for no other take 110."""
     near = replace(NEAR, page_shift=21)

@@ -349,6 +349,18 @@ TEST_CASE("counters are exact for large blocks and unbiased for small ones") {
   CHECK(large.peak_live_bytes == 2 << 20); // of two lines
 }
 
+TEST_CASE("a block that is resized keeps its site, and its growth is counted") {
+  Checked checked;
+  checked.run(in_c, "resized");
+  const Site small = checked.sum_of("small ");
+  const Site large = checked.sum_of("large ");
+  CHECK(small.allocations == doctest::Approx(20'000).epsilon(0.4));
+  CHECK(small.allocated_bytes == doctest::Approx(20e6).epsilon(0.4));
+  CHECK(large.allocations == 1);
+  CHECK(large.allocated_bytes == 16 << 20);
+  CHECK(large.live_bytes == 100 << 10);
+}
+
 TEST_CASE("a released image is forgotten after the images that were forked from it") {
   Checked checked;
   checked.run(in_c, "forked");

@@ -32,32 +32,6 @@ bool has_all_registers(const perf::Registers& found) {
          (found.present & register_mask()) == register_mask();
 }
 
-struct Addresses {
-  std::uint64_t accessed; ///< 0: unknown
-  std::uint64_t owner;    ///< an address of the same data
-};
-
-/// The address that a sample waited for. A load that overwrote its index has left an index or a
-/// pointer there; the data is the array's in both cases.
-Addresses addresses_of(const StalledAccess& access, const perf::Sample& record,
-                       const ProcessMap& processes) {
-  Registers values;
-  for (unsigned i = 0; i < registers; ++i)
-    values[i] = record.user_registers.values[kernel_numbers[i]];
-  const auto process = static_cast<pid_t>(record.pid);
-  const std::uint64_t accessed = access.address(record.ip, values).value_or(0);
-  if (!access.lost_index) {
-    if (!processes.may_be_data(process, accessed)) return {0, 0};
-    return {accessed, accessed};
-  }
-  const std::uint64_t array = access.array(record.ip, values).value_or(0);
-  if (!processes.may_be_data(process, array)) return {0, 0};
-  const std::uint64_t loaded = values[static_cast<unsigned>(access.index)];
-  for (const std::uint64_t candidate : {accessed, loaded})
-    if (processes.find(process, candidate) != nullptr) return {candidate, array};
-  return {array, array};
-}
-
 } // namespace
 
 std::uint64_t register_mask() {
@@ -87,6 +61,30 @@ std::uint64_t time_of(const perf::Record& record) {
       record);
 }
 
+/// The address that a sample waited for. A load that overwrote its index has left an index or a
+/// pointer there; the data is the array's in both cases.
+Addresses Collector::addresses_of(const StalledAccess& access, const perf::Sample& record) {
+  Registers values;
+  for (unsigned i = 0; i < registers; ++i)
+    values[i] = record.user_registers.values[kernel_numbers[i]];
+  const auto process = static_cast<pid_t>(record.pid);
+  const auto is_data = [&](std::uint64_t address) {
+    return processes.find(process, address) != nullptr || data.is_logged(process, address);
+  };
+  const std::uint64_t accessed = access.address(record.ip, values).value_or(0);
+  const std::uint64_t owner =
+      access.lost_index ? access.array(record.ip, values).value_or(0) : accessed;
+  if (!processes.may_be_data(process, owner) && !is_data(owner)) {
+    incomplete.insert(process);
+    return {0, 0};
+  }
+  if (!access.lost_index) return {accessed, owner};
+  const std::uint64_t loaded = values[static_cast<unsigned>(access.index)];
+  for (const std::uint64_t candidate : {accessed, loaded})
+    if (is_data(candidate)) return {candidate, owner};
+  return {owner, owner};
+}
+
 void Collector::take_clock(const perf::Sample& record) {
   Sample sample = started(record, SampleKind::clock);
   ++programs[sample.process].samples;
@@ -94,7 +92,7 @@ void Collector::take_clock(const perf::Sample& record) {
   sample.code = code.number_of(sample.process, record.ip);
   const auto& access = code.access(sample.code);
   if (!access || !has_all_registers(record.user_registers)) return store.add(sample);
-  const Addresses found = addresses_of(*access, record, processes);
+  const Addresses found = addresses_of(*access, record);
   sample.address = found.accessed;
   add(sample, record, found.owner);
 }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +29,12 @@ perf::Registers kernel_registers(const std::uint64_t (&values)[registers]);
 
 /// The time of a record, 0 if it was not recorded.
 std::uint64_t time_of(const perf::Record& record);
+
+/// Of an access: 0 if unknown.
+struct Addresses {
+  std::uint64_t accessed;
+  std::uint64_t owner; ///< an address of the same data
+};
 
 /// Points into itself, so that it is not moved.
 class Collector {
@@ -58,8 +65,10 @@ public:
   DataRegions data{processes, log};
   std::map<pid_t, SampledProgram> programs;
   std::uint64_t lost = 0;
+  std::set<pid_t> incomplete; ///< processes with samples at addresses where nothing was mapped
 
 private:
+  Addresses addresses_of(const StalledAccess& access, const perf::Sample& record);
   /// The stack pointer of a sample's thread, as last seen: hardware samples may be without
   /// registers. 0: unknown.
   std::uint64_t stack_pointer(const perf::Sample& record);

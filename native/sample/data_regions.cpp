@@ -29,6 +29,10 @@ DataRegion of_kind(trace::SiteKind kind) {
 
 } // namespace
 
+bool DataRegions::is_logged(pid_t process, std::uint64_t address) const {
+  return log_ && (log_->find(process, address) || log_->find_mapping(process, address));
+}
+
 std::uint32_t DataRegions::number_of(pid_t process, std::uint64_t address,
                                      std::uint64_t stack_pointer) {
   if (log_)

@@ -27,6 +27,10 @@ public:
   DataRegions(const ProcessMap& processes, const std::optional<alloclog::AllocationLog>& log)
       : processes_(processes), log_(log), regions_(1) {}
 
+  /// Whether the log has data at an address. The kernel does not report what mremap() moves, as in
+  /// realloc(): such blocks are known by the log alone.
+  bool is_logged(pid_t process, std::uint64_t address) const;
+
   /// Index of the region at an address, at the time of a sample with this stack pointer. 0 if
   /// nothing is known.
   std::uint32_t number_of(pid_t process, std::uint64_t address, std::uint64_t stack_pointer);

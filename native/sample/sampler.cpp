@@ -86,16 +86,18 @@ struct Sampler::Core {
   std::optional<SignalClock> signals;
   std::uint64_t last_ns = 0;
   std::uint64_t period_ns = 0;
-  std::optional<Bursts> bursts; ///< of events of threads
-  pid_t root = 0;               ///< of the process tree, if so
-  bool sees_all = false;        ///< the rings have records of all processes
-  std::set<pid_t> followed;     ///< if so: those that are taken
+  std::optional<Bursts> bursts;   ///< of events of threads
+  pid_t root = 0;                 ///< of the process tree, if so
+  bool sees_all = false;          ///< the rings have records of all processes
+  std::set<pid_t> followed;       ///< if so: those that are taken
+  std::uint64_t completed_ns = 0; ///< when mappings were last read again
 
   Status open(const SamplerOptions& options, std::span<const pid_t> threads, bool from_exec);
   Status follow_from_cpus(pid_t process, const SamplerOptions& options);
   Status follow_by_threads(pid_t process, const SamplerOptions& options);
   std::vector<pid_t> read_tree(pid_t process);
   void advance_bursts();
+  void complete_mappings();
   void note_fork(const perf::Record& record);
   bool is_followed(const perf::Record& record) const;
   void poll();
@@ -171,6 +173,17 @@ void Sampler::Core::advance_bursts() {
     ring.enable(bursts->enabled());
 }
 
+/// Reads the mappings of processes that accessed something unknown, at most once a second: the
+/// kernel does not report what mremap() moves.
+void Sampler::Core::complete_mappings() {
+  constexpr std::uint64_t interval_ns = 1'000'000'000;
+  if (seen.incomplete.empty() || now_ns() - completed_ns < interval_ns) return;
+  for (const pid_t process : seen.incomplete)
+    seen.processes.read(process);
+  seen.incomplete.clear();
+  completed_ns = now_ns();
+}
+
 /// Follows a child of a process that is followed.
 void Sampler::Core::note_fork(const perf::Record& record) {
   const auto* fork = std::get_if<perf::Fork>(&record);
@@ -207,6 +220,7 @@ void Sampler::Core::poll() {
     last_ns = std::max(last_ns, one.time_ns);
   }
   pending.clear();
+  complete_mappings();
   if (signals) last_ns = signals->take(seen);
   seen.data.note_sizes(last_ns);
 }

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -130,6 +132,39 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
   }
   CHECK(in_table > 10);
   CHECK(threads.size() >= 2);
+}
+
+TEST_CASE("memory that a running process moved is known") {
+  constexpr std::size_t words = 1 << 20;
+  constexpr std::size_t bytes = words * sizeof(std::uint64_t);
+  void* old = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(old != MAP_FAILED);
+  std::memset(old, 1, bytes);
+  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 0, true});
+  auto* nowhere = reinterpret_cast<void*>(std::uintptr_t{1} << 45); // the kernel maps from above
+  void* moved = mremap(old, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, nowhere);
+  REQUIRE(moved != MAP_FAILED);
+  std::atomic<bool> done{false};
+  std::thread work([&] {
+    const auto* table = static_cast<const std::uint64_t*>(moved);
+    volatile std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; !done; i = i * 6364136223846793005u + 1)
+      sum = sum + table[(i >> 40) % words];
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::size_t known = 0;
+  for (int i = 0; i < 300 && known == 0 && sampler; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    sampler->poll();
+    const auto first = reinterpret_cast<std::uint64_t>(moved);
+    for (const Sample& sample : sampler->samples())
+      known += sample.address >= first && sample.address < first + bytes;
+  }
+  done = true;
+  work.join();
+  munmap(moved, bytes);
+  if (!permitted(sampler)) return;
+  CHECK(known > 0);
 }
 
 TEST_CASE("of a running process, its children are sampled and other programs are not") {

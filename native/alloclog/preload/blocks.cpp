@@ -198,6 +198,22 @@ void* enter(void* block, std::size_t bytes, CallSite call) {
   return enter_at(block, bytes, site);
 }
 
+void* enter_resized(void* block, std::size_t bytes, Entry site, std::size_t tracked_bytes) {
+  if (!is_logged(reinterpret_cast<std::uint64_t>(block))) [[unlikely]]
+    return block;
+  if (tracked_bytes != 0) { // what of the block was counted before
+    const Weight before = weight_of(tracked_bytes);
+    const double kept = bytes < tracked_bytes
+                            ? static_cast<double>(bytes) / static_cast<double>(tracked_bytes)
+                            : 1.0;
+    const auto again = static_cast<std::uint64_t>(kept * static_cast<double>(before.bytes));
+    SiteRecord& record = site_record(site);
+    std::atomic_ref(record.allocations).fetch_sub(before.allocations, std::memory_order_relaxed);
+    std::atomic_ref(record.allocated_bytes).fetch_sub(again, std::memory_order_relaxed);
+  }
+  return enter_at(block, bytes, site);
+}
+
 [[gnu::noinline]] TakenBlock remove_written(std::uint64_t address, std::size_t usable_bytes) {
   Entry& entry = state.level0[address >> granule_bits];
   const Removed removed = untrack(address);

@@ -7,6 +7,8 @@
 //                otherwise wait for the shadow's line too. Whether a block is tracked is known by a
 //                counter that is in a cache. A forked child hides the blocks of its parent that it
 //                frees, and writes each.
+// Resizing       a block that realloc() resizes or moves keeps its site, as it keeps its tier in
+//                libhmalloc. Those of a forked child's parent get the site of the call.
 // Granules       allocators with blocks of 16 bytes and less put two into a granule: the later one is
 //                found there.
 // Thread safety  any thread.
@@ -35,6 +37,10 @@ TakenBlock remove_written(std::uint64_t address, std::size_t usable_bytes);
 /// Enters a block again that was taken out, as realloc() failed.
 void restore(std::uint64_t address, TakenBlock taken);
 
+/// Enters what realloc() made of a block of this site, whose growth is counted. `tracked_bytes`: see
+/// TakenBlock.
+void* enter_resized(void* block, std::size_t bytes, Entry site, std::size_t tracked_bytes);
+
 constexpr bool is_logged(std::uint64_t address) { return address >> address_bits == 0; }
 
 /// The counter of tracked blocks at an address: neighbors have neighboring ones.
@@ -47,6 +53,15 @@ constexpr std::size_t filter_index(std::uint64_t address) {
 [[gnu::always_inline]] inline bool may_be_tracked(const void* block) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   return __atomic_load_n(&state.tracked[filter_index(address)], __ATOMIC_RELAXED) != 0;
+}
+
+/// The site of a block that is in use; 0 if it is not known, as of the blocks of a parent.
+[[gnu::always_inline]] inline Entry site_of(const void* block) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  if (!is_logged(address)) return 0;
+  const Entry entry = __atomic_load_n(&state.level0[address >> granule_bits], __ATOMIC_RELAXED);
+  const auto site = static_cast<Entry>(entry & site_mask);
+  return site != freed_entry && (entry & half_bit) == half_of(address) ? site : Entry{0};
 }
 
 /// Takes a block out. The process must have a log. `usable_bytes`: see remove_written().

@@ -49,11 +49,13 @@ struct LoggedMalloc {
   [[gnu::always_inline]] static void* reallocate(void* block, std::size_t bytes, CallSite site) {
     if (block == nullptr) return allocate(bytes, site);
     if (!has_log()) return next_malloc().realloc(block, bytes);
+    const auto old_site = nearfar::alloclog::site_of(block);
     const auto taken = nearfar::alloclog::remove(block);
     void* result = next_malloc().realloc(block, bytes);
     if (result == nullptr && bytes != 0) [[unlikely]]
       nearfar::alloclog::restore(reinterpret_cast<std::uint64_t>(block), taken);
-    return logged(result, bytes, site);
+    if (result == nullptr || old_site == 0) return logged(result, bytes, site);
+    return nearfar::alloclog::enter_resized(result, bytes, old_site, taken.bytes);
   }
   [[gnu::always_inline]] static void release_sized(void* block, std::size_t) { release(block); }
 

@@ -52,7 +52,8 @@ static void every_kind(void) {
   for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     report_ends("malloc", by_malloc(sizes[i]), sizes[i], by_malloc);
     report_ends("calloc", by_calloc(sizes[i]), sizes[i], by_calloc);
-    report_ends("realloc", by_realloc(by_malloc(sizes[i] / 2), sizes[i]), sizes[i], by_realloc);
+    report_ends("realloc", by_realloc(NULL, sizes[i]), sizes[i], by_realloc);
+    report_ends("resized", by_realloc(by_malloc(sizes[i] / 2), sizes[i]), sizes[i], by_malloc);
     report_ends("memalign", by_memalign(4096, sizes[i]), sizes[i], by_memalign);
     report_ends("posix_memalign", by_posix_memalign(256, sizes[i]), sizes[i], by_posix_memalign);
   }
@@ -179,6 +180,20 @@ static void counted(void) {
   show();
 }
 
+/// Blocks that grow and shrink: their growth is counted.
+static void resized(void) {
+  enum { count = 20000 };
+  for (int i = 0; i < count; ++i)
+    free(realloc(realloc(by_malloc(500), 1000), 400));
+  char* large = by_other_malloc(64 << 10);
+  for (size_t bytes = 128 << 10; bytes <= 16 << 20; bytes *= 2)
+    large = realloc(large, bytes);
+  large = realloc(large, 100 << 10);
+  report("small", by_malloc(500), by_malloc);
+  report("large", large, by_other_malloc);
+  show();
+}
+
 /// Blocks of all sizes, allocated, resized and freed in any order.
 static void any_order(void) {
   enum { blocks = 400, steps = 20000, stops = 4 };
@@ -199,7 +214,7 @@ static void any_order(void) {
                     : first ? by_malloc(bytes)
                             : by_other_malloc(bytes);
     live[i].bytes = bytes;
-    live[i].function = resize ? by_realloc : first ? (void*)by_malloc : (void*)by_other_malloc;
+    if (!resize) live[i].function = first ? by_malloc : by_other_malloc;
     if (step % (steps / stops) != 0) continue;
     for (size_t b = 0; b < blocks; ++b)
       if (live[b].begin != NULL) report_ends("any", live[b].begin, live[b].bytes, live[b].function);
@@ -235,6 +250,7 @@ int main(int count, char** arguments) {
   if (strcmp(scenario, "descriptors") == 0) limited(RLIMIT_NOFILE, 3);
   if (strcmp(scenario, "failures") == 0) failures();
   if (strcmp(scenario, "counted") == 0) counted();
+  if (strcmp(scenario, "resized") == 0) resized();
   if (strcmp(scenario, "any order") == 0) any_order();
   if (strcmp(scenario, "timed") == 0) timed();
   if (strcmp(scenario, "file size") == 0) {

@@ -24,7 +24,8 @@ memories.
 First touches of pages are added as in ``costing``.
 
 The interval of a slowdown spans the variants of the inputs, and the sampling error together with
-that of the model itself, which is proportional to the stalls.
+that of the model itself, which is proportional to the stalls. Where the data of many samples is
+unknown, it reaches to what they would add on far memory.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from nearfar.place.costing import Cost, SiteCost
 from nearfar.place.figures import TLB_ENTRIES, Memory, PageWalk
 from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.uncertainty import touch_ends, walk_ends
+from nearfar.records.advice import MUCH_UNKNOWN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,6 +164,8 @@ class SampledCoster:
         least = 1.0 if far.latency > self.near.latency else 0.0  # slower memory saves no time
         made.append([max(c - e, min(c, least)) for c, e in ends])
         made.append([c + e for c, e in ends])
+        unknown = self._unknown_ns(far) / near_ns
+        made.append([c + unknown if each else c for c, each in zip(central, sets, strict=True)])
         return made
 
     def _variants(self, far: Memory) -> list[_Assumed]:
@@ -198,6 +202,14 @@ class SampledCoster:
         """Half of the 95 % interval of a time in ns, from the error of the model itself."""
         stalled_ns = sum(each.stall_ns for each in self.data.stalls if each.site in placement)
         return MODEL_ERROR * stalled_ns
+
+    def _unknown_ns(self, far: Memory) -> float:
+        """What samples without an address add at most, if they are more than a few: all their time
+        is waits for the memory, on data that lies far."""
+        if self.data.unknown_share <= MUCH_UNKNOWN:
+            return 0.0
+        longer = max(far.latency / self.here.latency - 1, 0.0)
+        return self.data.unknown_share * self.data.user_ns * longer
 
     def _cost(self, far: Memory, assumed: _Assumed, placement: frozenset[int]) -> Cost:
         accesses = self._accesses(far, assumed)

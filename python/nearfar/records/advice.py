@@ -12,6 +12,8 @@ from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 #: The note of a peak bandwidth that the load which measured it could not use up begins so.
 LOWER_BOUND = "a lower bound"
+#: A fraction of the samples with unknown addresses above which an answer is uncertain.
+MUCH_UNKNOWN = 0.1
 #: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
 CAPPED = "capped by what this machine's threads can draw"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
@@ -266,6 +268,9 @@ class AdviceResult(FarAdvice, Answer):
     cpu_observed_s: Amount | None = Field(None, description="CPU time on that memory")
     unseen_share: Share = Field(
         0.0, description="of the CPU time: in programs that it started and that cannot be traced"
+    )
+    unknown_share: Share = Field(
+        0.0, description="of the samples: at accesses to an address that is unknown"
     )
     traced_time_s: Amount | None = Field(None, description="if it was traced")
     records: Count | None = Field(None, description="lines of the trace")

@@ -133,7 +133,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         ratio pmdk_ratio ratio_to_glibc wall_ratio_to_glibc peak_ratio_to_glibc ratio_to_malloc
         settled_share changed_share dependent_share life_share near_share read_share
         sampled_share share stall_share update_share depth published_slowdown traffic_factor
-        uniform_near_share unseen_share utilization within_slowdown foreign_cpus
+        uniform_near_share unknown_share unseen_share utilization within_slowdown foreign_cpus
         least_cpu_share spread steal worst_spread cpu_share a b matrix error
         relative_error time_difference energy_difference""",
     ),

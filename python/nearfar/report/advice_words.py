@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from nearfar.process.functions import is_library, plain_name
-from nearfar.records.advice import CAPPED, AdviceResult, FarAdvice, SiteAdvice
+from nearfar.records.advice import CAPPED, MUCH_UNKNOWN, AdviceResult, FarAdvice, SiteAdvice
 from nearfar.records.profile import DISTURBED
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
@@ -56,7 +56,10 @@ def _doubt(result: AdviceResult) -> str:
     disturbed = result.disturbed or result.run_disturbed
     if not disturbed and (spread is None or spread[1] - spread[0] <= limit):
         return ""
-    said = "Uncertain, because other programs ran" if disturbed else "Uncertain"
+    reasons = ["other programs ran"] if disturbed else []
+    if result.unknown_share > MUCH_UNKNOWN:
+        reasons.append(f"the data of {result.unknown_share:.0%} of the samples is unknown")
+    said = f"Uncertain, because {' and '.join(reasons)}" if reasons else "Uncertain"
     return f"{said}, {format_interval('slowdown', *spread)}" if spread else said
 
 

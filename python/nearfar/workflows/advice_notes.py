@@ -8,7 +8,7 @@ from nearfar.place.advising import FarResult
 from nearfar.place.figures import Memory, why_faster
 from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
-from nearfar.records.advice import FarAdvice, ObservedProgram
+from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.workflows.program_runs import ProgramRuns
@@ -22,8 +22,6 @@ FASTER_THAN_NEAR = 0.995
 #: A site that makes so many allocations, and this part of all, is probably a wrapper of malloc, if
 #: it is in a library without symbols.
 MANY_ALLOCATIONS, MOST_OF_ALL = 1000, 0.5
-#: A fraction of samples without a data address that is worth a note.
-_MUCH_UNKNOWN = 0.1
 _STOPPED = (
     "the program reached the time limit and was stopped: the result covers the part that ran; "
     "raise --time to cover more"
@@ -69,10 +67,11 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
         notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
     if seen.sampler.lost():
         notes.append(f"{seen.sampler.lost()} samples were lost")
-    if data.unknown_share > _MUCH_UNKNOWN:
+    if data.unknown_share > MUCH_UNKNOWN:
         notes.append(
             f"for {data.unknown_share:.0%} of the samples the data address is unknown: their "
-            "stalls are assumed not to grow"
+            "stalls are assumed not to grow, and the intervals include that all of them do; "
+            "--emulate knows each address"
         )
     if len(seen.programs) > 1:
         notes.append(

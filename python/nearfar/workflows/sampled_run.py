@@ -219,6 +219,7 @@ def _fields(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> di
             ObservedProgram(path=name, cpu_share=count / total) for name, count in sampled.programs
         ],
         "samples": data.samples,
+        "unknown_share": data.unknown_share,
         "sampling_period_s": sampled.period_ns * 1e-9 or None,
         "pid": sampled.pid,
         "perf": wanted.perf,
