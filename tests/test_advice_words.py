@@ -22,6 +22,7 @@ from nearfar.records.advice import (
 from nearfar.records.profile import DISTURBED
 from nearfar.records.shape import Origin, Provenance, claimed
 from nearfar.report.advice_words import (
+    apply_command,
     basis,
     finding,
     headline,
@@ -212,6 +213,14 @@ ANSWERS = [
 def test_the_first_sentence_is_the_answer(figures: dict[str, object], words: str) -> None:
     assert headline(result(**figures)) == words
     assert finding(result(**figures)).startswith(words)
+
+
+def test_the_command_names_the_tiers_of_sites_on_both_memories() -> None:
+    sites = [SiteAdvice.model_construct(near_share=share) for share in (0.375, 0.25, 0.375, None)]
+    assert apply_command(result(plan="p.plan", pid=None, perf=None, sites=sites)) == (
+        "nearfar run --plan p.plan --tier far=TIER --tier near1far3=numa:NEAR+FAR,weights=1:3 "
+        "--tier near3far5=numa:NEAR+FAR,weights=3:5 --check -- goprog"
+    )
 
 
 def test_an_object_that_all_calls_share_is_named_once() -> None:

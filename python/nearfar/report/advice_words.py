@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from nearfar.model.interleave import STEPS
+from nearfar.place.fractions import tier_of, weights_of
 from nearfar.process.functions import is_library, plain_name
 from nearfar.records.advice import CAPPED, MUCH_UNKNOWN, AdviceResult, FarAdvice, SiteAdvice
 from nearfar.records.profile import DISTURBED
@@ -356,11 +358,21 @@ def warnings(result: AdviceResult) -> list[str]:
 
 def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
-    plan = f"--plan {shlex.quote(result.plan or '')} --tier far=TIER"
+    plan = " ".join([f"--plan {shlex.quote(result.plan or '')}", "--tier far=TIER", *_mixed(result)])
     if result.pid is not None:
         return f"nearfar place --pid {result.pid} {plan}"
     program = "PROGRAM" if result.perf is not None else program_command(result)
     return f"nearfar run {plan} --check -- {program}"
+
+
+def _mixed(result: AdviceResult) -> list[str]:
+    """The options for the tiers of sites on both memories."""
+    mixed = {round(site.near_share * STEPS) for site in result.sites if site.near_share is not None}
+    return [
+        f"--tier {tier_of(steps)}=numa:NEAR+FAR,weights={':'.join(map(str, weights_of(steps)))}"
+        for steps in sorted(mixed)
+        if 0 < steps < STEPS
+    ]
 
 
 def program_command(result: AdviceResult) -> str:

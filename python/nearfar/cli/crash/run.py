@@ -61,8 +61,9 @@ def run(
     the path of the image in place of the pool's. Damage, a signal, a hang and an exit code other
     than 0 are violations, unless they also occur on the pool as PROGRAM found it or left it.
 
-    With --checker, CMD opens an image and exits with 0 if the image is valid, 2 if it cannot be
-    opened, and any other code if it is invalid; its last line of output gives the reason.
+    With --checker, CMD opens an image and exits with 0 if the image is valid. Any other code is a
+    violation: 2 if the image cannot be opened, another if its contents are wrong. The last line of
+    output gives the reason.
     NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and NEARFAR_CRASH_FINISHED specify what the
     image must contain (nearfar/crash_intrinsics.h). LIB.so:FUNC names a C function that does the
     same, faster (nearfar/crash_checker.h). If CMD modifies its image, crashes during its recovery

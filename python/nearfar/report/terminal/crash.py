@@ -16,10 +16,12 @@ def exploration(result: Exploration) -> Text:
         if result.states_left == 0
         else f"at most {count_text(result.states_left)} images are left"
     )
-    head = (
-        f"{result.states:,} images at {result.points:,} failure points, "
-        f"{result.recovery_states:,} of them crashes during recovery; {covered}"
+    in_recovery = (
+        f"{result.recovery_states:,} of them crashes during recovery"
+        if result.reopening is None
+        else "none of crashes during recovery (they require --checker)"
     )
+    head = f"{result.states:,} images at {result.points:,} failure points, {in_recovery}; {covered}"
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     if result.interleavings:
@@ -49,7 +51,8 @@ def _verdict(result: Exploration) -> str:
         )
         return f"{result.violations:,} violations{ended}"
     if result.verdict == "clean":
-        return "no violation" if result.states_left == 0 else f"no violation so far: {tried}"
+        all_tried = f"each of {result.stores:,} stores was tried in both orders"
+        return "no violation" if result.states_left == 0 else f"no violation: {all_tried}"
     if result.interrupted:
         return f"inconclusive: interrupted; no violation so far, {tried}"
     if result.program_failed:
