@@ -19,6 +19,9 @@ from conftest import Printed, RunNearfar
 from nearfar.cli.app import app, main
 from nearfar.cli.verbs import find_verb
 from nearfar.profiles import load_profile
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.sweep import SweepCell, SweepResult
+from nearfar.report.html.sections import sweep as section
 from nearfar.store import read_run
 from nearfar.sweep import cluster, order
 from nearfar.sweep import table as sweep_table
@@ -99,6 +102,21 @@ def test_measured_cells_are_records(tmp_path: Path, in_tmp_path: None, printed: 
     assert main(["show", "s"]) == 0
     assert "nearfar bench sort" in printed().out
     assert main(["compare", "s", "s"]) == 0
+
+
+def test_disturbed_cells_are_marked() -> None:
+    noises = [NoiseRecord.model_construct(noisy=noisy) for noisy in (True, False)] + [None]
+    cells = [
+        SweepCell.model_construct(
+            verb="bench sort", status="finished", varied={"n": i}, figures=[], noise=noise
+        )
+        for i, noise in enumerate(noises)
+    ]
+    result = SweepResult.model_construct(suite="s", planned=3, cells=cells)
+    assert "1 cell disturbed: do not rely on their figures." in section.finding(result)
+    table = section.cells_table(result, "bench sort")
+    assert table.columns == ["n", "Verdict"]
+    assert [row[1].text for row in table.rows] == ["disturbed", "steady", "steady"]
 
 
 def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:

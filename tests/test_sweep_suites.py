@@ -35,6 +35,7 @@ from sweeps import SMALL, cells_of, wanted, write
         ("verb = 'sim'\ngird = { far = ['b'] }", "gird: Extra inputs"),
         ("verb = 'sim'\n[[run]]\nverb = 'sim'", "verb is used together with [[run]]"),
         ("verb = 'predict map-get'", "Missing option '--far'"),
+        ("verb = 'bench intset'\nflags = { structure = 'rbtree' }", "unknown set 'rbtree'"),
         ("verb = ", "Invalid value (at"),
         ("title = 'empty'", "run: Field required"),
     ],

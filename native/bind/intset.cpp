@@ -1,5 +1,8 @@
 #include "bench/intset.hpp"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include "bind/convert.hpp"
 
 namespace nb = nanobind;
@@ -15,6 +18,7 @@ constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
 
 void register_intset(nb::module_& module) {
   using bench::IntsetBench;
+  module.def("intset_structures", &bench::intset_structures);
   nb::class_<IntsetBench>(module, "IntsetBench")
       .def(nb::new_([](const char* structure, const char* medium, std::uint64_t entries,
                        unsigned update_percent, const char* tier, int cpu, std::uint64_t seed) {

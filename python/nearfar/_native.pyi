@@ -286,6 +286,7 @@ class CountedMapRun(MapRun):
     counted: dict[str, tuple[float, float]]
 
 def check_counters(names: list[str]) -> None: ...
+def intset_structures() -> list[str]: ...
 
 class IntsetRun(TypedDict):
     operations: int

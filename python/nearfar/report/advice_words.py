@@ -358,7 +358,9 @@ def warnings(result: AdviceResult) -> list[str]:
 
 def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
-    plan = " ".join([f"--plan {shlex.quote(result.plan or '')}", "--tier far=TIER", *_mixed(result)])
+    plan = " ".join(
+        [f"--plan {shlex.quote(result.plan or '')}", "--tier far=TIER", *_mixed(result)]
+    )
     if result.pid is not None:
         return f"nearfar place --pid {result.pid} {plan}"
     program = "PROGRAM" if result.perf is not None else program_command(result)

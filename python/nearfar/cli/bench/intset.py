@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from nearfar.cli import flags
 from nearfar.cli.output import show_measured
+from nearfar.errors import BadInputError
+
+
+def _known(name: str) -> str:
+    from nearfar._native import intset_structures
+
+    known = intset_structures()
+    if name not in known:
+        raise BadInputError(f"unknown set '{name}'", f"choose one of: {', '.join(known)}")
+    return name
+
 
 Structure = Annotated[
-    str, flags.text("--structure", "NAME", "list (sorted), hash, skip_list, or one you added.")
+    str,
+    typer.Option(
+        "--structure",
+        metavar="NAME",
+        help="list (sorted), hash, skip_list, or one you added.",
+        callback=_known,
+    ),
 ]
 Tier = Annotated[
     str,
@@ -29,8 +48,9 @@ def intset(
 
     The set is filled first. Keys are drawn from a range of twice the size, so that half of all
     operations succeed and the size stays constant. The benchmark alternates between the set in a
-    pool, its volatile counterpart (the same code without flushes and fences) and, for hash, a
-    correct version on libpmemobj; --time is divided among them. On shm: and numa: DRAM emulates
+    pool, its volatile counterpart (`slowdown`), the same code in a pool without flushes and fences
+    (`unflushed_slowdown`) and, for hash, a correct version on libpmemobj (`pmdk_ratio`); --time is
+    divided among them. On shm: and numa: DRAM emulates
     persistent memory: such slowdowns are emulated and do not describe a device. On numa:N the
     volatile counterpart is on that node too. On file: the pool is on the disk, and every flush is
     an msync. devdax: uses the whole device.

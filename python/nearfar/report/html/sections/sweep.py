@@ -55,7 +55,17 @@ def finding(result: SweepResult) -> str:
     done = len(result.cells) - len(result.failed())
     summary = f"{done} of {count(result.planned, 'cell')} finished: {', '.join(result.verbs())}."
     failed = len(result.failed())
-    return f"{summary} {count(failed, 'cell')} failed." if failed else summary
+    noisy = sum(_is_disturbed(cell) for cell in result.cells)
+    parts = [summary]
+    if failed:
+        parts.append(f"{count(failed, 'cell')} failed.")
+    if noisy:
+        parts.append(f"{count(noisy, 'cell')} disturbed: do not rely on their figures.")
+    return " ".join(parts)
+
+
+def _is_disturbed(cell: SweepCell) -> bool:
+    return cell.noise is not None and cell.noise.noisy
 
 
 def notes(result: SweepResult) -> list[str]:
@@ -69,7 +79,8 @@ def notes(result: SweepResult) -> list[str]:
 
 
 def cells_table(result: SweepResult, verb: str) -> Table:
-    """Return one row per cell: its position in the grid, then its figures."""
+    """Return one row per cell: its position in the grid, its figures, and whether it was disturbed
+    if any was."""
     cells = result.finished(verb)
     keys, shown = varied_keys(cells), common_figures(cells)
     rows = [
@@ -81,6 +92,10 @@ def cells_table(result: SweepResult, verb: str) -> Table:
     ]
     heads = [*keys, *(heading(name) for name in shown)]
     right = frozenset(range(len(keys), len(heads)))
+    if any(map(_is_disturbed, cells)):
+        heads.append("Verdict")
+        for row, cell in zip(rows, cells, strict=True):
+            row.append(Cell("disturbed", tone="warn") if _is_disturbed(cell) else Cell("steady"))
     return Table(heads, rows, f"nearfar {verb}", right)
 
 
