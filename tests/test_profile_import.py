@@ -9,9 +9,11 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
+from nearfar.measure.progress import silent
 from nearfar.profiles import load_profile
 from nearfar.profiles.imports import import_profile
 from nearfar.profiles.loaded_curves import Loaded, saturates
+from nearfar.workflows import sim_memories
 
 DATA = Path(__file__).parent / "data"
 GB = 1e9
@@ -68,6 +70,19 @@ def test_latencies_of_mlc_under_load_end_in_the_bandwidth_that_it_printed() -> N
     assert loaded[0] == pytest.approx((1237.6e6, 81.96))
     assert "not saturated" not in (profile.figure("read_latency_by_load_ns").note or "")
     assert profile.source_of("read_latency_ns").startswith("Intel Memory Latency Checker 3.5,")
+
+
+def test_a_profile_of_mlc_is_simulated(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    """MLC measures no write without a read: the 1:1 mix stands for writes."""
+    file = tmp_path / "mlc.toml"
+    imported = ("profile", "import", str(DATA / "mlc_two_sockets.txt"), "--out", str(file))
+    assert run_nearfar(*imported).code == 0
+    (loaded,) = sim_memories.load([str(file)], silent)
+    assert loaded.scalar("write_latency_ns") == 82.1
+    assert loaded.scalar("write_bandwidth_bytes_per_s") == 143355.4e6
+    assert "50% of them reads" in loaded.figure("write_bandwidth_bytes_per_s").note
+    done = run_nearfar("sim", "--pattern", "random", "--far", str(file), "--requests", "1000")
+    assert done.code == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: By figure of a simulated device: the kernel whose bandwidth with one thread is used.
 _KERNELS = {"read_bandwidth_bytes_per_s": "read", "write_bandwidth_bytes_per_s": "ntwrite"}
 
+_MIXES = "bandwidth_by_read_share_bytes_per_s"
+
 
 def load(names: Sequence[str], progress: ProgressSource) -> list[Profile]:
     """Load the memories. A tier of this machine is measured unless its figures are stored.
@@ -27,13 +29,13 @@ def load(names: Sequence[str], progress: ProgressSource) -> list[Profile]:
 
     tiers = [name for name in names if _is_tier(name)]
     if not tiers:
-        return [load_profile(name) for name in names]
+        return [_device(load_profile(name)) for name in names]
     for tier in tiers:
         tier_capacity_bytes(tier)
     with calibrating.open_session(progress) as session:
         host = host_here.host_for(host_here.HostChoice(), session, tiers)
     return [
-        _device(tier_profile(host, name, 0)) if name in tiers else load_profile(name)
+        _device(_alone(tier_profile(host, name, 0)) if name in tiers else load_profile(name))
         for name in names
     ]
 
@@ -50,15 +52,31 @@ def _is_tier(name: str) -> bool:
     return True
 
 
-def _device(tier: Profile) -> Profile:
-    """A measured tier, with the figures that a simulated device requires in addition."""
-    read = tier.figure("read_latency_ns")
+def _device(profile: Profile) -> Profile:
+    """A profile that has the latency of a read, with figures of writes that it lacks: MLC measures
+    no write without a read."""
+    if "read_latency_ns" not in profile.figures:
+        return profile  # simulated with commands
+    read = profile.figure("read_latency_ns")
     added = {"write_latency_ns": _noted(read, "as that of a read: a store fetches its line")}
+    if (mixes := profile.figures.get(_MIXES)) is not None:
+        share, rate = min(profile.curve(_MIXES))
+        note = f"of reads and writes together, {share:.0%} of them reads"
+        added["write_bandwidth_bytes_per_s"] = _noted(_scalar(mixes, rate), note)
+    return profile.model_copy(update={"figures": {**added, **profile.figures}})
+
+
+def _alone(tier: Profile) -> Profile:
+    """A measured tier, with the bandwidths of one thread."""
+    added = {}
     for key, kernel in _KERNELS.items():
         alone = tier.figure(f"{kernel}_bandwidth_by_threads_bytes_per_s")
-        scalar = {"value": tier.bandwidth_alone(kernel), "x": None, "points": None, "ranges": None}
-        added[key] = _noted(alone.model_copy(update=scalar), "of one thread")
+        added[key] = _noted(_scalar(alone, tier.bandwidth_alone(kernel)), "of one thread")
     return tier.model_copy(update={"figures": {**added, **tier.figures}})
+
+
+def _scalar(curve: Figure, value: float | None) -> Figure:
+    return curve.model_copy(update={"value": value, "x": None, "points": None, "ranges": None})
 
 
 def _noted(figure: Figure, note: str) -> Figure:
