@@ -78,9 +78,9 @@ def test_a_profile_of_mlc_is_simulated(run_nearfar: RunNearfar, tmp_path: Path) 
     imported = ("profile", "import", str(DATA / "mlc_two_sockets.txt"), "--out", str(file))
     assert run_nearfar(*imported).code == 0
     (loaded,) = sim_memories.load([str(file)], silent)
-    assert loaded.scalar("write_latency_ns") == 82.1
+    assert loaded.scalar("write_latency_ns") == loaded.scalar("read_latency_ns")
     assert loaded.scalar("write_bandwidth_bytes_per_s") == 143355.4e6
-    assert "50% of them reads" in loaded.figure("write_bandwidth_bytes_per_s").note
+    assert "50% of them reads" in str(loaded.figure("write_bandwidth_bytes_per_s").note)
     done = run_nearfar("sim", "--pattern", "random", "--far", str(file), "--requests", "1000")
     assert done.code == 0, done.stderr
 
