@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nearfar._native import array_kernels
+from nearfar._native import array_kernels, parse_tier
 from nearfar.measure.arrays import ArrayPlan, in_cache, point_name, skipped_points
+from nearfar.measure.memory import on_pages
 from nearfar.measure.session import Effort, Session
 from nearfar.records.results import BandwidthPoint, BandwidthResult
 from nearfar.records.run import Skipped
@@ -21,11 +22,13 @@ def measure(
     samples, dropped = session.repeat(
         f"bandwidth {tier}", "bytes_per_s", plan, effort, label=point_name
     )
+    pages = parse_tier(on_pages(tier))["pages"]
     points = [
         BandwidthPoint(
             tier=tier,
             kernel=kernel,
             threads=threads,
+            pages=pages,
             oversubscribed=threads > len(plan.cpus),
             **session.figures(tier, bandwidth_bytes_per_s=median(samples.of((kernel, threads)))),
         )

@@ -73,6 +73,7 @@ class BandwidthPoint(Shaped):
     kernel: str
     threads: Size
     oversubscribed: bool = False
+    pages: str | None = Field(None, description="4k, thp, 2m, 1g; system: not known")
     bandwidth_bytes_per_s: Positive
 
 

@@ -33,6 +33,13 @@ def plain_tier(tier: str) -> str:
     return re.sub(r",pages=\w+", "", tier)
 
 
+def tier_on_pages(tier: str, pages: str | None) -> str:
+    """Return a tier and its pages in words, if they are known."""
+    if pages in {None, "system"}:
+        return tier
+    return f"{plain_tier(tier)}, {pages_name(str(pages))}"
+
+
 def _format_rate(value: float) -> str:
     """Return events per second."""
     for unit, prefix in ((1e6, "M"), (1e3, "k")):

@@ -16,6 +16,7 @@ from nearfar.report.wording import (
     origin_of,
     pages_name,
     plain_tier,
+    tier_on_pages,
 )
 from nearfar.units import format_size
 
@@ -91,7 +92,7 @@ def _bandwidth(run: Run) -> Iterator[Card]:
     for point in headline.one_and_all(result.points, kernel):
         if point is not None:
             label = f"Bandwidth, {count(point.threads, 'thread')}"
-            where = f"{kernel} on {point.tier}{cached}"
+            where = f"{kernel} on {tier_on_pages(point.tier, point.pages)}{cached}"
             yield _card(label, point, "bandwidth_bytes_per_s", where, "bandwidth")
 
 

@@ -6,7 +6,7 @@ from nearfar.records.results import BandwidthResult
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.html.sections._threads import IN_CACHE, by_threads
-from nearfar.report.wording import count, say
+from nearfar.report.wording import count, say, tier_on_pages
 from nearfar.units import format_size
 
 #: Position on the page.
@@ -34,11 +34,11 @@ def finding(result: BandwidthResult) -> str:
     """Compare one thread with the most threads."""
     kernel = headline.main_kernel(result)
     one, most = headline.one_and_all(result.points, kernel)
-    tier = result.points[0].tier
+    tier = tier_on_pages(result.points[0].tier, result.points[0].pages)
     verb = {"read": "reads", "write": "writes", "copy": "copies"}.get(kernel, f"does {kernel} at")
     if one is None:
         return f"Bandwidth of {tier} by kernel and number of threads."
-    text = f"One thread {verb} {say(one, _KEY)} on {tier}"
+    text = f"On {tier}, one thread {verb} {say(one, _KEY)}"
     if most is None:
         return f"{text}."
     gain = most.bandwidth_bytes_per_s / one.bandwidth_bytes_per_s
@@ -85,4 +85,9 @@ def notes(result: BandwidthResult) -> list[str]:
         "are those that the kernel names; lines read only because they are stored to are not "
         "counted."
     ]
+    if any(point.pages == "4k" for point in result.points):
+        lines.append(
+            "On 4 KiB pages, page walks and prefetchers that stop at the end of a page slow reads "
+            "and writes down; sections on pages=thp have higher figures."
+        )
     return [*lines, IN_CACHE] if result.in_cache else lines
