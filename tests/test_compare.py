@@ -210,6 +210,15 @@ def test_incomparable_sides_are_refused(
     done.assert_refused(2, complaint)
 
 
+def test_a_shipped_name_that_is_a_path_here_is_refused(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "ddr4").mkdir()
+    done = run_nearfar("compare", "ddr4", "ddr5")
+    done.assert_refused(2, "ddr4 is a shipped profile, and a path here")
+    assert "write ./ddr4 for the path" in done.stderr
+
+
 @pytest.mark.parametrize("text", ["five", "-5%", "5 percent", "nan", "%"])
 def test_thresholds_that_are_none(text: str, run_nearfar: RunNearfar) -> None:
     done = run_nearfar("compare", "ddr4", "ddr5", f"--threshold={text}")

@@ -200,3 +200,12 @@ def test_a_plan_that_cannot_be_loaded_is_refused_before_its_promise_is_read(
         refused = run_nearfar("run", "--plan", str(plan), "--check", "--", "true")
         refused.assert_refused(2, words)
     run_nearfar("run", "--check", "--", "true").assert_refused(2, "--check requires a plan")
+
+
+def test_a_failed_program_on_a_tier_that_can_be_full_is_told_so(run_nearfar: RunNearfar) -> None:
+    program = ("--", "python3", "-c", "bytearray(80 << 20)")
+    full = run_nearfar("run", "--tier", "far=shm:,capacity=64MiB", *program)
+    assert full.code == 1
+    assert "if tier far was full, malloc() returned NULL" in full.stderr
+    spilled = run_nearfar("run", "--tier", "far=shm:,capacity=64MiB,overflow=spill:near", *program)
+    assert (spilled.code, spilled.stderr) == (0, "")

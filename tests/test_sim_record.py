@@ -93,7 +93,7 @@ def test_a_report_names_differences_of_figures_without_intervals(
         assert f"device differs: {base}, then {record}" in page
     done = run_nearfar("report", "of-ddr4-3200", "of-hbm2-2000")
     done.assert_refused(2, "a report is about one record")
-    assert "nearfar report of-hbm2-2000 --against of-ddr4-3200" in done.stderr
+    assert "nearfar report ./of-hbm2-2000 --against ./of-ddr4-3200" in done.stderr
 
 
 def test_the_energy_of_an_unused_default_memory_is_not_in_the_total(

@@ -71,7 +71,7 @@ def _one(records: list[Path]) -> Path:
     from nearfar.errors import BadInputError
 
     if len(records) == 2:
-        base, record = records
+        base, record = (each if "/" in str(each) else f"./{each}" for each in records)
         raise BadInputError(
             f"a report is about one record, and {base} and {record} are two",
             f"nearfar report {record} --against {base}, or nearfar compare {base} {record}",

@@ -13,6 +13,7 @@ from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
 from nearfar.place.native_run import check_named
 from nearfar.place.run_statistics import RunStatistics, read
+from nearfar.place.tier_options import parse_tier_options
 from nearfar.workflows.placing_child import PlacementFromOutside, placement_from_outside
 
 if TYPE_CHECKING:
@@ -100,6 +101,12 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
         process, code = _start(wanted, variables, notify, outside)
         if code == _FORBIDDEN_CALL:
             notify(_why_forbidden(wanted.program[0]))
+        elif code and (limited := _limited(placement)):
+            notify(
+                f"nearfar: {wanted.program[0]} ended with code {code}: if tier {limited} was full, "
+                "malloc() returned NULL\n"
+                "  next: give the tier a larger capacity=, or add overflow=spill:near"
+            )
         if not counts or not process:
             return Ran(code)
         statistics = _statistics(wanted, code, placement, Path(folder), process)
@@ -122,6 +129,15 @@ def _why_forbidden(program: str) -> str:
         "  next: allow mbind, move_pages and get_mempolicy, which libhmalloc calls in the program, "
         "or let the filter return an error"
     )
+
+
+def _limited(placement: Placement) -> str:
+    """The first tier that can be full before the machine's memory is; empty if none can."""
+    for name, text in placement.tiers.items():
+        options = parse_tier_options(text)
+        if options.capacity_bytes is not None and not options.spill_to:
+            return name
+    return ""
 
 
 def _why_ignored(program: str) -> str:

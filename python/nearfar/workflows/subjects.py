@@ -22,18 +22,25 @@ def load(name_or_path: str) -> Subject:
     """Shipped names first, then a ``.toml`` file, then a run directory, its ``run.json``, or the
     JSON document of a verb that keeps no record.
 
-    Raises BadInputError for an unknown format, and for a damaged file.
+    Raises BadInputError for an unknown format, for a damaged file, and for a shipped name that is
+    also a path here.
     """
     from nearfar.profiles import host_names, load_host, load_profile, profile_names
     from nearfar.profiles.sheets import read_datasheet
     from nearfar.records.answer import answer_of, is_answer
     from nearfar.store import read_document, run_of
 
-    if name_or_path in profile_names():
-        return load_profile(name_or_path)
-    if name_or_path in host_names():
-        return load_host(name_or_path)
     path = Path(name_or_path)
+    is_profile, is_host = name_or_path in profile_names(), name_or_path in host_names()
+    if (is_profile or is_host) and path.exists():
+        raise BadInputError(
+            f"{name_or_path} is a shipped {'profile' if is_profile else 'host'}, and a path here",
+            f"write ./{name_or_path} for the path, or name the other from another directory",
+        )
+    if is_profile:
+        return load_profile(name_or_path)
+    if is_host:
+        return load_host(name_or_path)
     if path.suffix == ".toml":
         return read_datasheet(path)
     if not _exists(path):
