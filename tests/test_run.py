@@ -202,7 +202,9 @@ def test_a_plan_that_cannot_be_loaded_is_refused_before_its_promise_is_read(
     run_nearfar("run", "--check", "--", "true").assert_refused(2, "--check requires a plan")
 
 
-def test_a_failed_program_on_a_tier_that_can_be_full_is_told_so(run_nearfar: RunNearfar) -> None:
+def test_the_end_of_a_program_on_a_tier_that_can_be_full_is_explained(
+    run_nearfar: RunNearfar,
+) -> None:
     program = ("--", "python3", "-c", "bytearray(80 << 20)")
     full = run_nearfar("run", "--tier", "far=shm:,capacity=64MiB", *program)
     assert full.code == 1
