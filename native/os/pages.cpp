@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/random.hpp"
 #include "os/process.hpp"
 
 // libnuma is not used: one system call is all that is wanted of it, and libhmalloc may need libc
@@ -28,6 +29,7 @@ namespace {
 constexpr std::size_t small_page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t giant_page = std::size_t{1} << 30;
+constexpr std::size_t most_pages_before = 256; ///< guard pages before a range of small pages
 
 std::size_t alignment_of(PageSize pages, bool anonymous) {
   switch (pages) {
@@ -114,13 +116,15 @@ Result<MappedRange> map_range(std::size_t bytes, PageSize pages, int fd, bool sy
                               std::size_t offset) {
   const std::size_t align = alignment_of(pages, fd < 0);
   const std::size_t size = round_up(bytes, fd < 0 ? align : small_page);
+  const std::size_t most = align == small_page ? most_pages_before : 1;
+  const std::size_t before = (1 + Random(__builtin_ia32_rdtsc()).below(most)) * small_page;
   MappedRange range;
-  range.reserved_bytes_ = size + align + 2 * small_page;
+  range.reserved_bytes_ = size + align + (most + 1) * small_page;
   void* reserved = mmap(nullptr, range.reserved_bytes_, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return explain_map_failure(errno, bytes, PageSize::system, false);
   range.reserved_ = static_cast<std::byte*>(reserved);
-  const auto first = round_up(reinterpret_cast<std::uintptr_t>(reserved) + small_page, align);
+  const auto first = round_up(reinterpret_cast<std::uintptr_t>(reserved) + before, align);
   void* data = mmap(reinterpret_cast<void*>(first), size, PROT_READ | PROT_WRITE,
                     map_flags(pages, fd, sync), fd, static_cast<off_t>(offset));
   if (data == MAP_FAILED) return explain_map_failure(errno, bytes, pages, sync);

@@ -38,7 +38,9 @@ private:
 
 /// Maps `bytes` (rounded up to the page), anonymous where `fd` < 0, shared from the file's `offset`
 /// otherwise; `sync` asks for MAP_SYNC. Pages are not touched. Errors: no_space, unsupported (huge
-/// pages not reserved, MAP_SYNC on a file that is not DAX), no_permission.
+/// pages not reserved, MAP_SYNC on a file that is not DAX), no_permission. Small pages are at a
+/// random distance from their neighbors: at some addresses, lines of few pages miss the first cache
+/// (seen on AMD EPYC: 2.7 in place of 0.9 ns), and a later range must not get the same address.
 Result<MappedRange> map_range(std::size_t bytes, PageSize pages, int fd, bool sync,
                               std::size_t offset = 0);
 

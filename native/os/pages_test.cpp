@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <doctest/doctest.h>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,16 @@ TEST_CASE("neighboring ranges are never merged by the kernel") {
   }
   for (const os::MappedRange& range : ranges)
     CHECK(kernel_area(range) == range.size());
+}
+
+TEST_CASE("ranges of small pages that are mapped again have other addresses") {
+  std::set<std::uintptr_t> addresses;
+  for (int i = 0; i < 32; ++i) {
+    Result<os::MappedRange> range = os::map_range(mib, PageSize::small_4k, -1, false);
+    REQUIRE(bool(range));
+    addresses.insert(reinterpret_cast<std::uintptr_t>(range->data()) % mib);
+  }
+  CHECK(addresses.size() > 8);
 }
 
 TEST_CASE("residency speaks of one range alone") {
