@@ -227,8 +227,70 @@ def test_a_forked_child_leaves_the_log_to_its_parent(
     line = sites(text)["unflushed"]
     assert (finding["rule"], finding["times"]) == ("unflushed", 1)
     assert finding["place"].endswith(f"forking.c:{line}")
+    stored = "a process that" in " ".join(found["warnings"])
+    assert stored == ("pool" in child)
+    assert found["verdict"] == "violation"
+
+
+DAEMON = """
+#include <fcntl.h>
+#include <libpmem.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 1;
+  char* pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  pool[0] = 1;
+  pmem_persist(pool, 1);
+  if (fork() != 0) _exit(0);
+  pool[64] = 2;
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("verb", ["lint", "run"])
+def test_what_a_child_stores_after_its_parent_makes_the_result_inconclusive(
+    verb: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "daemon", DAEMON, "-g", "-lpmem")
+    done = run_nearfar("crash", verb, "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    found = document(done)
+    assert (done.code, found["verdict"]) == (3, "inconclusive"), done
+    assert "forked stored to the pool: its stores are not judged" in found["warnings"][-1]
+
+
+SYNCED = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 1;
+  char* pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  for (int i = 4; i < 1024; ++i) close(i); /* as daemons do */
+  pool[0] = 1;
+  fsync(fd);
+  pool[64] = 1;
+  fdatasync(fd);
+  pool[128] = 1; /* SITE unflushed */
+  fsync(1);
+  return 0;
+}
+"""
+
+
+def test_fsync_makes_the_stores_to_its_file_durable(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "synced", SYNCED, "-g")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    found = document(done)
     assert found["warnings"] == []
-    assert ("a forked process stores to the pool" in done.stderr) == ("pool" in child)
+    (finding,) = found["findings"]
+    assert finding["rule"] == "unflushed"
+    assert finding["place"].endswith(f"synced.c:{sites(SYNCED)['unflushed']}")
 
 
 IN_LIBRARY = """
@@ -278,7 +340,7 @@ def test_what_was_found_before_a_program_was_killed_is_kept(
     assert done.code == 1
     rules = {finding["rule"] for finding in document(done)["findings"]}
     assert rules == {"unflushed", "unfenced", "needless_flush", "repeated_flush"}
-    assert "ended with -9" in done.stderr
+    assert "was ended by SIGKILL" in done.stderr
 
 
 OBJECTS = """

@@ -30,7 +30,12 @@ __attribute__((weak)) void nearfar_crash_host(int host);
 }
 #endif
 
-/* Macros, so that the call is on the caller's line. */
+/* Macros, so that the call is on the caller's line, and calls nothing without the recorder. */
+#define nearfar_crash_begin(operation)                                                             \
+  (nearfar_crash_begin ? nearfar_crash_begin(operation) : (void)0)
+#define nearfar_crash_end(operation)                                                               \
+  (nearfar_crash_end ? nearfar_crash_end(operation) : (void)0)
+#define nearfar_crash_host(host) (nearfar_crash_host ? nearfar_crash_host(host) : (void)0)
 #define NEARFAR_CRASH_FLUSHED(at) (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
 #define NEARFAR_CRASH_STREAM(call, at, bytes)                                                      \
   ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)

@@ -51,6 +51,14 @@ int LibraryDescriptor::get() const {
   return ours ? fd_ : -1;
 }
 
+void LibraryDescriptor::reopen(const char* path, int flags) {
+  const int code = errno;
+  File high = move_to_high_descriptor(File(open(path, flags | O_CLOEXEC)));
+  fd_ = high.fd();
+  if (get() >= 0) high.release();
+  errno = code;
+}
+
 void LibraryDescriptor::close() {
   const File closing(get());
   fd_ = -1;

@@ -5,7 +5,7 @@
 // number above those that programs use, and its device and inode are compared before each use. While
 // a mapping keeps the file alive, its inode number is not reused.
 //
-// Thread safety  get() by any thread, but not during adopt() or close().
+// Thread safety  get() by any thread, but not during adopt(), reopen() or close().
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
 #pragma once
 
@@ -25,6 +25,8 @@ public:
   void adopt(File file);
   /// The descriptor, or -1 where there is none or the program has closed it.
   int get() const;
+  /// Opens the file by its path again, after the program has closed it; not if it is another file.
+  void reopen(const char* path, int flags);
   /// Closes the descriptor unless the program did.
   void close();
 

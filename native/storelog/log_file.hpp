@@ -60,7 +60,10 @@ static_assert(sizeof(FileHeader) == 16 && sizeof(ChunkHeader) == 8 && sizeof(Fil
 /// Appends to an open file. Data of more than a chunk is written as several records.
 class LogWriter {
 public:
-  explicit LogWriter(os::File file) { file_.adopt(std::move(file)); }
+  /// By its `path`, which outlives the writer, the file is opened again if a program has closed it.
+  explicit LogWriter(os::File file, const char* path = nullptr) : path_(path) {
+    file_.adopt(std::move(file));
+  }
 
   void begin();
   void pool(std::uint64_t bytes, const char* path);
@@ -88,7 +91,9 @@ private:
 
   void put(FileRecord record, const void* data);
   void text(Tag tag, std::uint64_t number, const char* text);
+  int descriptor();
 
+  const char* path_;
   os::LibraryDescriptor file_; ///< a recorded program closes descriptors that it does not know
   bool failed_ = false;
   std::uint32_t sites_ = 0;

@@ -2,8 +2,10 @@
 
 #include <cstring>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 #include "os/file.hpp"
 #include "test_support.hpp"
@@ -89,6 +91,27 @@ TEST_CASE("what a library stored before the pool was created is part of the imag
   CHECK(read->log.events[0].address == 9);
   CHECK(std::memcmp(read->log.image.data() + 8, "abc", 3) == 0);
   CHECK(read->log.data.size() == 1);
+}
+
+TEST_CASE("a log whose descriptor the program closed goes on") {
+  const test::Folder folder;
+  const std::string path = folder.path("log");
+  Result<os::File> file = os::create_new(path.c_str());
+  REQUIRE(file);
+  LogWriter writer(std::move(*file), path.c_str());
+  writer.begin();
+  writer.pool(128, "pool");
+  writer.flush();
+  close_range(3, ~0u, 0);
+  const int theirs = open(folder.path("other").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(theirs >= 0);
+  writer.end();
+  CHECK_FALSE(writer.failed());
+  CHECK(lseek(theirs, 0, SEEK_END) == 0);
+  close(theirs);
+  Result<ReadLog> read = read_log(path.c_str());
+  REQUIRE(read);
+  CHECK(read->complete);
 }
 
 TEST_CASE("a site comes back with its callers") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <fcntl.h>
 
 #include "base/crc32c.hpp"
 #include "os/file.hpp"
@@ -90,11 +91,18 @@ void LogWriter::unseen_bytes(std::uint64_t count) { text(Tag::unseen_bytes, coun
 void LogWriter::uninstrumented() { text(Tag::uninstrumented, 0, ""); }
 void LogWriter::other_file(const char* path) { text(Tag::other_file, 0, path); }
 
+int LogWriter::descriptor() {
+  if (const int known = file_.get(); known >= 0 || path_ == nullptr) return known;
+  file_.reopen(path_, O_WRONLY | O_APPEND);
+  return file_.get();
+}
+
 void LogWriter::flush() {
   if (used_ == 0 || failed_) return;
   const ChunkHeader header{static_cast<std::uint32_t>(used_), crc32c(buffer_, used_)};
-  failed_ = !os::write_whole(file_.get(), &header, sizeof header) ||
-            !os::write_whole(file_.get(), buffer_, used_);
+  const int file = descriptor();
+  failed_ =
+      !os::write_whole(file, &header, sizeof header) || !os::write_whole(file, buffer_, used_);
   used_ = 0;
 }
 

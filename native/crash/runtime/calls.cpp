@@ -59,6 +59,14 @@ NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   persist(at, bytes, NEARFAR_CALLER);
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));
 }
+NEARFAR_EXPORT int fsync(int fd) {
+  report_synced(fd, NEARFAR_CALLER);
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
+NEARFAR_EXPORT int fdatasync(int fd) {
+  report_synced(fd, NEARFAR_CALLER);
+  return static_cast<int>(syscall(SYS_fdatasync, fd));
+}
 
 // libpmem. The flushes themselves are left out: what is recorded is not relied upon.
 NEARFAR_EXPORT void pmem_flush(const void* at, std::size_t bytes) {

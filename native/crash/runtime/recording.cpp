@@ -47,7 +47,7 @@ char log_path[4096] = ""; ///< empty: nothing is to be recorded
 dev_t pool_device;
 ino_t pool_file;
 bool pool_known = false;
-bool warned = false;
+bool noted = false;        ///< that a child stores
 bool other_files = false;  ///< the program maps more than the pool
 pid_t recorded = 0;        ///< the process
 std::uint64_t unseen = 0;  ///< bytes of regions that were unmapped
@@ -182,7 +182,7 @@ bool begin_log() {
     _exit(126);
   }
   unsetenv("NEARFAR_CRASH_LOG"); // what the program starts is not recorded
-  writer = new (writer_memory) LogWriter(os::File(fd));
+  writer = new (writer_memory) LogWriter(os::File(fd), log_path);
   writer->begin();
   recorded = getpid();
   return true;
@@ -239,12 +239,16 @@ void write_coverage() {
     writer->unseen_bytes(unseen);
 }
 
-/// Whether a store is not recorded; says so once in a child that stores to the pool.
+/// Whether a store is not recorded. A child that stores to the pool leaves a file next to the log, by
+/// which the reader knows.
 bool is_unrecorded() {
   if (writer != nullptr) return false;
-  if (forked && !warned)
-    std::fprintf(stderr, "nearfar: a forked process stores to the pool: that is not recorded\n");
-  warned = warned || forked;
+  if (forked && !noted) {
+    char name[sizeof log_path + 8];
+    std::snprintf(name, sizeof name, "%s.forked", log_path);
+    const os::File note(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  }
+  noted = noted || forked;
   return true;
 }
 
@@ -351,6 +355,16 @@ void created(const char* path) {
     if (judge() != nullptr) judge()->forget();
     writer->created(), writer->flush();
   }
+}
+
+void report_synced(int fd, const void* code) {
+  struct stat file;
+  if (!pool_known || fstat(fd, &file) != 0 || file.st_dev != pool_device ||
+      file.st_ino != pool_file)
+    return;
+  for (int i = 0; i < regions.count; ++i)
+    report(EventKind::flush, regions.region[i].start, regions.region[i].bytes, code);
+  report(EventKind::fence, nullptr, 0, code);
 }
 
 void report_clflush(const void* at, const void* code) {

@@ -68,6 +68,9 @@ bool is_recorded();
 /// A library has created the file at `path`: if it is the pool, recording begins here.
 void created(const char* path);
 
+/// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
+void report_synced(int fd, const void* code);
+
 /// The number in the log of a thread that the caller creates; the caller has one before.
 std::uint16_t reserve_thread_number();
 /// The calling thread has this number.

@@ -24,7 +24,7 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   else if (read.unseen_bytes > 0)
     ending = "at least " + std::to_string(read.unseen_bytes) +
              " bytes of the pool were stored unseen: by code that is not compiled for the "
-             "instrumented recorder, or by the C library";
+             "instrumented recorder, by the C library, or by __builtin_memcpy()";
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)

@@ -37,11 +37,12 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, cons
   }
   if (!method_.started) return warnings;
   Result<os::Ended> ended = start();
-  if (!ended || ended->hung || !os::is_at(image_, program_.path)) {
+  if (!ended || ended->hung || ended->signal != 0 || !os::is_at(image_, program_.path)) {
     method_.started = false;
-    warn(std::string(!ended        ? ended.error().what
-                     : ended->hung ? "the program does not end"
-                                   : "the program makes another file of it") +
+    warn(std::string(!ended               ? ended.error().what
+                     : ended->hung        ? "the program does not end"
+                     : ended->signal != 0 ? lost(*ended, os::last_line(output_))
+                                          : "the program makes another file of it") +
          ": it is not started on images");
   } else if (const int number = number_of(*ended); number != 0) {
     method_.expected.push_back(number);

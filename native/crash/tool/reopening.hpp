@@ -3,8 +3,8 @@
 //
 // Findings       damage that `nearfar pool check` reports, a signal (of an assertion, too), a hang,
 //                and an exit code other than 0.
-// Expected       what happens with the pool as the recorded run found it and as it left it: no
-//                power was cut there.
+// Expected       an exit code with the pool as the recorded run found it and as it left it: no power
+//                was cut there. A program that dies or hangs there checks no image.
 // Thread safety  one thread.
 #pragma once
 
@@ -28,7 +28,7 @@ public:
   struct Method {
     bool inspected = true;     ///< the pool is one of libpmemobj
     bool started = true;       ///< the program is started
-    std::vector<int> expected; ///< exit codes, and signals as negative numbers
+    std::vector<int> expected; ///< exit codes
   };
   /// `image` is the file that the program opens by its path.
   Reopening(Program program, const os::File& image, os::File output, std::uint64_t limit_ms,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,8 @@ from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
 HEAP = "libnearfar-crash-heap.so"
+#: How long children of a program that has ended may go on.
+_CHILDREN_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,17 @@ def record(
         **({"NEARFAR_CRASH_HEAP": str(heap_bytes)} if heap_bytes else {}),
         **({"NEARFAR_CRASH_TURN": f"{turn.thread}:{turn.flush}"} if turn else {}),
     }
+    ended, held = os.pipe()
     try:
-        done = subprocess.run(program, env=environment, stdout=2, check=False)
+        done = subprocess.run(program, env=environment, stdout=2, check=False, pass_fds=[held])
     except OSError as error:
         raise BadInputError(
             f"cannot run {program[0]}: {error.strerror}", "name a program after --"
         ) from None
+    finally:
+        os.close(held)
+        select.select([ended], [], [], _CHILDREN_S)  # its children hold the other end
+        os.close(ended)
     if not log.exists() and (file := find(program[0])) and (reason := ignores_preload(file)):
         raise BadInputError(
             f"{reason}: the recorder cannot be loaded into it", "link it with shared libraries"
@@ -88,9 +97,24 @@ def record(
     return done.returncode
 
 
+def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
+    """What a program did that is not in its log, in sentences: how it failed, and whether a child
+    stored to the pool."""
+    found = []
+    if code:
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        found.append(f"{program[0]} {how}; only that part is judged")
+    if Path(f"{log}.forked").exists():
+        found.append(
+            f"a process that {program[0]} forked stored to the pool: its stores are not judged"
+        )
+    return found
+
+
 def compile_flags() -> str:
-    """What GCC requires to instrument the stores of a program."""
-    return "-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0"
+    """What GCC requires to instrument the stores of a program, and to call the C library's copies,
+    which are recorded, in place of its own."""
+    return "-g -fsanitize=thread -fno-builtin --param=tsan-instrument-func-entry-exit=0"
 
 
 def link_flags() -> str:

@@ -13,7 +13,7 @@ from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
-from nearfar.verify.recorder import Turn, record, scratch_folder
+from nearfar.verify.recorder import Turn, record, scratch_folder, unrecorded
 from nearfar.verify.reopening import (
     command_arguments,
     command_on_image,
@@ -149,11 +149,10 @@ def _run_once(
             result.warnings.append(
                 f"no argument of {work.program[0]} names its pool: it is not started on images"
             )
-        if code:
-            result.program_failed = True
-            result.warnings.append(
-                f"{work.program[0]} ended with {code}; only that part is explored"
-            )
+        result.program_failed = code != 0
+        missing = unrecorded(work.program, scratch / "log", code)
+        result.recording_cut_short |= bool(missing)
+        result.warnings += missing
         origin = {"verb": "run", **asked, **how, "reopening": result.reopening}
         keep(result, recording.folder, origin)
     return result

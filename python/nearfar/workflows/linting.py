@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.verify.lint import lint as read
-from nearfar.verify.recorder import memory_of_judge, record, scratch_folder
+from nearfar.verify.recorder import memory_of_judge, record, scratch_folder, unrecorded
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def lint(program: list[str], recorder: StoreRecorder, heap_bytes: int = 0) -> Ju
     with scratch_folder() as scratch, memory_of_judge() as memory:
         code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes)
         result = read(scratch / "log", memory)
-    if code:
-        result.incomplete = True
-        result.warnings.append(f"{program[0]} ended with {code}; only that part is judged")
+        missing = unrecorded(program, scratch / "log", code)
+    result.incomplete |= bool(missing)
+    result.warnings += missing
     request: dict[str, object] = {"verb": "crash lint", "program": program, "recorder": recorder}
     if heap_bytes:
         request["heap_bytes"] = heap_bytes

@@ -58,7 +58,7 @@ def _verdict(result: Exploration) -> str:
     if result.program_failed:
         return "inconclusive: no violation, but the program failed"
     if result.recording_cut_short:
-        return "inconclusive: no violation, but the recording is truncated"
+        return "inconclusive: no violation, but the recording is incomplete"
     if result.interleavings_tried < result.interleavings:
         return "inconclusive: no violation so far; --interleave allows more interleavings"
     return f"inconclusive: no violation so far, but only {tried}; give a larger --budget"
