@@ -137,7 +137,7 @@ def test_recovery_of_a_checker_is_crashed_too(
         return
     assert done.code == 1
     finding = found["findings"][0]
-    assert (finding["during_recovery"], finding["missing"]) == (True, "flush"), finding
+    assert (finding["during_recovery"], finding["missing"]) == (True, "late_flush"), finding
     lines = [i for i, line in enumerate(text.splitlines(), 1) if "p->log.old;" in line]
     assert int(finding["store"].rpartition(":")[2]) in lines
 

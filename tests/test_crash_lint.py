@@ -261,6 +261,52 @@ def test_what_a_child_stores_after_its_parent_makes_the_result_inconclusive(
     assert "forked stored to the pool: its stores are not judged" in found["warnings"][-1]
 
 
+CHANGED_MAPPINGS = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 8192) != 0) return 1;
+  char* pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  pool[0] = 1;
+  msync(pool, 4096, MS_SYNC);
+  pool = mremap(pool, 4096, 8192, MREMAP_MAYMOVE);
+  pool[4096] = 1; /* SITE moved */
+  mprotect(pool, 8192, PROT_READ);
+  mprotect(pool, 8192, PROT_READ | PROT_WRITE);
+  pool[64] = 1; /* SITE protected */
+  if (GROWS && ftruncate(fd, 16384) != 0) return 1;
+  return 0;
+}
+"""
+
+
+def test_mappings_that_the_program_changes_are_recorded(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "changed", CHANGED_MAPPINGS, "-g", "-DGROWS=0")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    found = document(done)
+    lines = sorted(int(finding["place"].rpartition(":")[2]) for finding in found["findings"])
+    assert lines == sorted(sites(CHANGED_MAPPINGS).values())
+    assert found["warnings"] == []
+
+
+def test_a_pool_that_grows_makes_the_result_inconclusive(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "grown", CHANGED_MAPPINGS, "-g", "-DGROWS=1")
+    for verb, code in (("lint", 1), ("run", 3)):
+        pool = tmp_path / f"pool-{verb}"
+        done = run_nearfar("crash", verb, "--json", "-", "--", str(program), str(pool))
+        assert done.code == code, done
+        assert "the pool has grown since it was mapped first" in " ".join(
+            document(done)["warnings"]
+        )
+
+
 SYNCED = """
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -89,6 +89,28 @@ def test_what_also_happens_without_a_crash_is_no_finding(
     )
 
 
+def test_a_program_that_dies_without_a_crash_checks_no_image(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """Its death on an image would prove nothing."""
+    text = FIXED.replace("  for (uint64_t v", "  if (j->count >= 3) abort();\n  for (uint64_t v")
+    done = reopened(run_nearfar, tmp_path, "#include <stdlib.h>\n" + text, json="no.json")
+    done.assert_refused(2, "killed by signal 6 (Aborted): it is not started on images")
+
+
+def test_an_image_is_replayed_from_any_directory(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = reopened(run_nearfar, tmp_path, verifying(BUGGY, "exit(5)"))
+    image = tmp_path / document(done)["findings"][0]["image"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert run_nearfar("crash", "replay", str(image)).code == 1
+    image.write_bytes(image.read_bytes()[:100])
+    run_nearfar("crash", "replay", str(image)).assert_refused(2, "has 100 bytes, and not the ")
+
+
 def test_a_program_that_cannot_be_started_on_images_is_refused(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:

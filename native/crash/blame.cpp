@@ -47,6 +47,15 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
+/// Whether a later flush writes the store `from` to the line of `address` back.
+bool flushed_later(const Log& log, std::size_t from, std::uint64_t address) {
+  return std::any_of(log.events.begin() + static_cast<std::ptrdiff_t>(from), log.events.end(),
+                     [&](const Event& event) {
+                       return event.kind == EventKind::flush &&
+                              event.host == log.events[from].host && covers_line(event, address);
+                     });
+}
+
 /// Events [first, last) of a log. In a log with transactions: the transaction around an event, or
 /// nothing if the event is in none. In others: the operation around it, or the whole log if the
 /// program has no operations.
@@ -336,7 +345,9 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
            flushed(log, found.missing->event, until, found.missing_at))
     finding.missing = Missing::fence;
   else
-    finding.missing = Missing::flush;
+    finding.missing = flushed_later(log, found.missing->event, found.missing_at)
+                          ? Missing::late_flush
+                          : Missing::flush;
 }
 
 /// Whether the image is good without the store at the failure point, and with all of it.
@@ -419,8 +430,8 @@ const char* name(Failure failure) {
 }
 
 const char* name(Missing missing) {
-  constexpr const char* names[] = {"flush",    "fence", "log",  "late_log",
-                                   "in_place", "torn",  "logic"};
+  constexpr const char* names[] = {"flush",    "late_flush", "fence", "log",
+                                   "late_log", "in_place",   "torn",  "logic"};
   return names[static_cast<std::size_t>(missing)];
 }
 

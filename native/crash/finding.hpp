@@ -15,13 +15,14 @@ namespace nearfar::crash {
 /// What the program left out. A new one also needs: name() in blame.cpp, MISSING in
 /// python/nearfar/verify/findings.py, "Verdict" in docs/tutorials/crash.md.
 enum class Missing : std::uint8_t {
-  flush,    ///< the store was not written back, or only after the next fence of its thread
-  fence,    ///< it was flushed, but no fence followed: order, or durability, is not promised
-  log,      ///< it was overwritten in place without being logged
-  late_log, ///< it was logged, but only after it was overwritten
-  in_place, ///< it was overwritten in place, in a program that logs nothing
-  torn,     ///< it has more than eight bytes, and a part of it became durable (eADR)
-  logic,    ///< everything was durable in program order: program, recovery or checker is wrong
+  flush,      ///< the store was not written back
+  late_flush, ///< it was, but only after the next fence of its thread
+  fence,      ///< it was flushed, but no fence followed: order, or durability, is not promised
+  log,        ///< it was overwritten in place without being logged
+  late_log,   ///< it was logged, but only after it was overwritten
+  in_place,   ///< it was overwritten in place, in a program that logs nothing
+  torn,       ///< it has more than eight bytes, and a part of it became durable (eADR)
+  logic,      ///< everything was durable in program order: program, recovery or checker is wrong
 };
 
 /// One pending line that the failure needs, as it was in the failing image.

@@ -1,5 +1,6 @@
 // Calls that the recorder replaces: mapping, and libpmem's flushes and copies. Found before the
 // libraries' own, for it is preloaded. Those of the C library are in strings.cpp.
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
@@ -55,6 +56,33 @@ NEARFAR_EXPORT int munmap(void* at, std::size_t bytes) noexcept {
   if (started()) unmapped(at, bytes);
   return static_cast<int>(syscall(SYS_munmap, at, bytes));
 }
+NEARFAR_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes, int flags,
+                            ...) noexcept {
+  void* target = nullptr;
+  if ((flags & MREMAP_FIXED) != 0) {
+    va_list more;
+    va_start(more, flags);
+    target = va_arg(more, void*);
+    va_end(more);
+    if (started()) unmapped(target, bytes);
+  }
+  const auto offset = end_watch(old); // also after a recording that has failed
+  void* got = reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, target));
+  if (offset)
+    got != MAP_FAILED ? begin_watch(got, bytes, *offset) : begin_watch(old, old_bytes, *offset);
+  return got;
+}
+NEARFAR_EXPORT int mprotect(void* at, std::size_t bytes, int protection) noexcept {
+  const auto done = static_cast<int>(syscall(SYS_mprotect, at, bytes, protection));
+  if (done == 0 && (protection & PROT_WRITE) != 0) keep_watch(at, bytes, protection);
+  return done;
+}
+NEARFAR_EXPORT int ftruncate(int fd, off_t bytes) noexcept {
+  const auto done = static_cast<int>(syscall(SYS_ftruncate, fd, bytes));
+  resized(fd);
+  return done;
+}
+NEARFAR_EXPORT int ftruncate64(int fd, off64_t bytes) noexcept { return ftruncate(fd, bytes); }
 NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   persist(at, bytes, NEARFAR_CALLER);
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));

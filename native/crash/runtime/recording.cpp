@@ -40,12 +40,15 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr std::uint16_t outside = UINT16_MAX;              // who changes a file by write()
+constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
 LogWriter* writer = nullptr;
 char log_path[4096] = ""; ///< empty: nothing is to be recorded
 dev_t pool_device;
 ino_t pool_file;
+std::uint64_t pool_bytes = 0;
+char pool_path[4096] = "";
 bool pool_known = false;
 bool noted = false;        ///< that a child stores
 bool other_files = false;  ///< the program maps more than the pool
@@ -200,9 +203,9 @@ bool begin_pool(int fd, const struct stat& file) {
     return false;
   pool_device = file.st_dev;
   pool_file = file.st_ino;
-  char path[4096];
-  os::read_path(fd, path);
-  writer->pool(static_cast<std::uint64_t>(file.st_size), path);
+  pool_bytes = static_cast<std::uint64_t>(file.st_size);
+  os::read_path(fd, pool_path);
+  writer->pool(pool_bytes, pool_path);
   const bool is_zero = file.st_blocks == 0; // a file without blocks: nothing was written to it
   return pool_known =
              shadow == nullptr || is_zero || take_image(fd, static_cast<std::size_t>(file.st_size));
@@ -218,6 +221,12 @@ void fail(const char* why) {
   std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
   writer->give_up(why);
   stop();
+}
+
+/// Whether the file of a descriptor is the pool; reads what is known of it.
+bool is_pool(int fd, struct stat& file) {
+  return pool_known && fstat(fd, &file) == 0 && file.st_dev == pool_device &&
+         file.st_ino == pool_file;
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -299,6 +308,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
     os::read_path(fd, path);
     return writer->other_file(path);
   }
+  if (static_cast<std::uint64_t>(file.st_size) > pool_bytes) return fail(grown);
   if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
   const auto at = static_cast<std::uint64_t>(offset);
   const std::size_t inside =
@@ -357,11 +367,41 @@ void created(const char* path) {
   }
 }
 
+void resized(int fd) {
+  struct stat file;
+  if (!is_pool(fd, file)) return;
+  const Lock locked;
+  if (writer != nullptr && static_cast<std::uint64_t>(file.st_size) > pool_bytes) fail(grown);
+}
+
+std::optional<std::uint64_t> end_watch(void* start) {
+  const RecordedRegion* region = region_of(start);
+  if (region == nullptr || region->start != start) return {};
+  const std::uint64_t offset = region->offset;
+  if (seen == Seen::faults) syscall(SYS_mprotect, start, region->bytes, PROT_READ | PROT_WRITE);
+  unmapped(start, region->bytes);
+  return offset;
+}
+
+void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
+  const os::File pool(open(pool_path, O_RDWR | O_CLOEXEC));
+  mapped(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool.fd(), static_cast<off_t>(offset));
+}
+
+void keep_watch(void* start, std::size_t bytes, int protection) {
+  if (seen != Seen::faults) return;
+  auto* const first = static_cast<char*>(start);
+  for (int i = 0; i < regions.count; ++i) {
+    const RecordedRegion& region = regions.region[i];
+    char* const begin = std::max(first, region.start);
+    char* const end = std::min(first + bytes, region.start + region.bytes);
+    if (begin < end) syscall(SYS_mprotect, begin, end - begin, protection & ~PROT_WRITE);
+  }
+}
+
 void report_synced(int fd, const void* code) {
   struct stat file;
-  if (!pool_known || fstat(fd, &file) != 0 || file.st_dev != pool_device ||
-      file.st_ino != pool_file)
-    return;
+  if (!is_pool(fd, file)) return;
   for (int i = 0; i < regions.count; ++i)
     report(EventKind::flush, regions.region[i].start, regions.region[i].bytes, code);
   report(EventKind::fence, nullptr, 0, code);
@@ -389,10 +429,13 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
     const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
     const std::size_t size = from + part - first;
-    // What was stored while the page was open for another thread's store was not seen yet.
-    if (kind == EventKind::flush && seen == Seen::faults && __libc_single_threaded == 0)
-      compare(region.alias + (first - region.offset), first, size, EventKind::store,
+    // What was stored to these lines while the page was open for another thread's store was not
+    // seen yet.
+    if (kind == EventKind::flush && seen == Seen::faults && __libc_single_threaded == 0) {
+      const std::size_t lines = std::min((size + 63) / 64 * 64, pool_bytes - first);
+      compare(region.alias + (first - region.offset), first, lines, EventKind::store,
               thread_number(), {0, 0});
+    }
     put(kind, thread_number(), first, size, nullptr, code);
   });
 }

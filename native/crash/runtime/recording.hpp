@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <sys/types.h>
 
@@ -67,6 +68,17 @@ bool is_recorded();
 
 /// A library has created the file at `path`: if it is the pool, recording begins here.
 void created(const char* path);
+
+/// The program has given the file of the descriptor another size. A pool that grows is recorded up to
+/// then.
+void resized(int fd);
+
+/// For mremap(): ends the watch of the region that begins there, and returns its offset in the pool.
+std::optional<std::uint64_t> end_watch(void* start);
+/// Begins it again, where the region is now.
+void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
+/// For mprotect(): takes the right to store away again from what is watched of the range.
+void keep_watch(void* start, std::size_t bytes, int protection);
 
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
 void report_synced(int fd, const void* code);

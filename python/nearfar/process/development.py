@@ -19,6 +19,7 @@ from nearfar.process.helpers import NATIVE_DIR, WITH_LIBPMEMOBJ
 from nearfar.records.choices import DevelopmentPackage
 
 _FOLDER = NATIVE_DIR / "development" / "lib"
+INCLUDE_DIR = NATIVE_DIR / "development" / "include"
 CMAKE_DIR = _FOLDER / "cmake" / "nearfar"
 PKG_CONFIG_DIR = _FOLDER / "pkgconfig"
 

@@ -23,6 +23,7 @@ FAILURES = {
 #: Descriptions of a finding's ``missing``, the cause to fix.
 MISSING = {
     "flush": "is never flushed",
+    "late_flush": "is flushed only after the next fence",
     "fence": "is flushed, but no fence follows",
     "log": "overwrites in place what was not logged",
     "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
@@ -114,6 +115,11 @@ class Finding:
     crash_before: str = ""
     crash_at: str = ""
 
+    def is_certain(self) -> bool:
+        """False if it depends on a store of which the recorder knows neither place nor order, as
+        another thread stored to the same page."""
+        return all(line.store for line in self.lines)
+
     def moment(self) -> str:
         """When the power fails."""
         if self.during_recovery:
@@ -171,14 +177,19 @@ class Exploration:
     @property
     def verdict(self) -> str:
         """``clean`` only if the program succeeded and each of its stores was explored."""
-        if self.violations:
+        if self.violations and not self.uncertain():
             return "violation"
         unseen = (
             self.stores_tried < self.stores
             or self.interleavings_tried < self.interleavings
             or self.recording_cut_short
         )
+        unseen |= self.uncertain()
         return "inconclusive" if unseen or self.program_failed or self.interrupted else "clean"
+
+    def uncertain(self) -> bool:
+        """Whether there are violations, and none is certain."""
+        return bool(self.findings) and not any(found.is_certain() for found in self.findings)
 
     @property
     def states_per_s(self) -> float:

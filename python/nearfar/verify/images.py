@@ -42,6 +42,8 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
         story = {
             "schema_version": 1,
             **origin,
+            "directory": str(Path.cwd()),
+            "image_bytes": image.stat().st_size,
             "acknowledged": finding.acknowledged,
             "in_flight": finding.in_flight,
             "finished": finding.finished,
@@ -58,7 +60,7 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
 
 
 def story_of(image: Path) -> dict[str, Any]:
-    """Read the description of an image. Raises BadInputError if it is missing or damaged."""
+    """Read the description of an image. Raises BadInputError if it or the image is damaged."""
     if not image.name:
         raise BadInputError(f"'{image}' is not an image", "name a file that nearfar crash kept")
     story = read_json(
@@ -68,5 +70,11 @@ def story_of(image: Path) -> dict[str, Any]:
     if not isinstance(story, dict) or story.get("schema_version") != 1 or "verb" not in story:
         raise BadInputError(
             f"{image.with_suffix('.json')} does not describe an image", "replay another"
+        )
+    if image.exists() and story.get("image_bytes") not in (None, image.stat().st_size):
+        raise BadInputError(
+            f"{image} has {image.stat().st_size:,} bytes, and not the {story['image_bytes']:,} of "
+            "the image that was kept",
+            "replay another",
         )
     return story

@@ -12,6 +12,8 @@ from nearfar.errors import ExitCode
 from nearfar.verify.explorer import place_and_caller, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
+#: What calls a program's main function: no call of the program.
+_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x")
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
@@ -196,7 +198,7 @@ def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
             other=other,
             library=library,
             inlined_into=tuple(outward),
-            calls=tuple(line for line in calls if not line.startswith("_start (")),
+            calls=tuple(line for line in calls if not _OUTSIDE.match(line)),
         )
 
     return [named(finding) for finding in found]

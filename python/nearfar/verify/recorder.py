@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError
+from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
 
@@ -112,9 +113,10 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
 
 
 def compile_flags() -> str:
-    """What GCC requires to instrument the stores of a program, and to call the C library's copies,
-    which are recorded, in place of its own."""
-    return "-g -fsanitize=thread -fno-builtin --param=tsan-instrument-func-entry-exit=0"
+    """What GCC requires to instrument the stores of a program, to call the C library's copies,
+    which are recorded, in place of its own, and to report flushes that are intrinsics."""
+    instrument = "-g -fsanitize=thread -fno-builtin --param=tsan-instrument-func-entry-exit=0"
+    return f"{instrument} -include {shlex.quote(str(INCLUDE_DIR / 'nearfar/crash_intrinsics.h'))}"
 
 
 def link_flags() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,16 +184,18 @@ def _check_hosts(work: ProgramWork, platform: Platform) -> None:
 
 
 def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
-    """Run recovery and its check again on a failing image that was kept."""
+    """Run recovery and its check again on a failing image that was kept, in the directory in which
+    it was found."""
     story = story_of(image)
     moment = {key: int(story[key]) for key in ("acknowledged", "in_flight", "finished")}
     if story["verb"] == "check":
         asked = {key: story[key] for key in ("structure", "n", "seed", "platform")}
         result = _explore("replay", {**asked, **moment, "image": image}, progress)
     else:
-        with scratch_folder(story.get("near")) as scratch:
+        kept = image.absolute()
+        with _in_directory_of(story), scratch_folder(story.get("near")) as scratch:
             arguments = {
-                "kept": image,
+                "kept": kept,
                 "image": scratch / "image",
                 "output": scratch / "output",
                 "limit_ms": story["limit_ms"],
@@ -209,6 +211,23 @@ def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
     result.violations = len(result.findings)
     return Judged(result, {"verb": "crash replay", "image": str(image)})
+
+
+@contextmanager
+def _in_directory_of(story: Mapping[str, Any]) -> Iterator[None]:
+    """Raises BadInputError if the directory, or the program that is started, is not there."""
+    import shutil
+
+    directory = story.get("directory", ".")
+    program = (story.get("checker") or story.get("start") or [None])[0]
+    if not Path(directory).is_dir():
+        raise BadInputError(f"the directory of this image is gone: {directory}", "make it again")
+    with chdir(directory):
+        if program and not _FUNCTION.fullmatch(program) and not shutil.which(program):
+            raise BadInputError(
+                f"{program} in {directory} is not an executable program", "build it again"
+            )
+        yield
 
 
 @contextmanager

@@ -42,6 +42,11 @@ def _verdict(result: Exploration) -> str:
         f"{result.stores_tried:,} of {result.stores:,} stores were tried in both orders, and "
         f"{result.places_tried:,} of the {result.places:,} places in the code that make them"
     )
+    if result.uncertain():
+        return (
+            f"inconclusive: {result.violations:,} violations, all by stores whose order is not "
+            "known, as another thread stored to their page; --recorder instrumented knows it"
+        )
     if result.violations:
         ended = (
             "; the exploration ended at this number, so that other stores can be wrong, too: "
