@@ -249,8 +249,8 @@ def test_flushes_written_as_instructions(
     plain = 1 + source[: source.index("PLAIN")].count("\n")
     assert done.code == 1
     missing = {finding["missing"] for finding in found["findings"]}
-        assert "flush" in missing
-        assert missing <= {"flush", "late_flush"}
+    assert "flush" in missing
+    assert missing <= {"flush", "late_flush"}
     named = {Path(finding["store"]).name.partition(":")[2] for finding in found["findings"]}
     assert str(plain) in named
 
