@@ -104,7 +104,7 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
     found = []
     if code:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        found.append(f"{program[0]} {how}; only that part is judged")
+        found.append(f"{program[0]} {how}; what it did until then is judged")
     if Path(f"{log}.forked").exists():
         found.append(
             f"a process that {program[0]} forked stored to the pool: its stores are not judged"

@@ -66,7 +66,7 @@ def _verdict(result: Exploration) -> str:
         return "inconclusive: no violation, but the recording is incomplete"
     if result.interleavings_tried < result.interleavings:
         return "inconclusive: no violation so far; --interleave allows more interleavings"
-    return f"inconclusive: no violation so far, but only {tried}; give a larger --budget"
+    return f"inconclusive: no violation so far; only {tried}. Give a larger --budget"
 
 
 def count_text(images: float) -> str:
