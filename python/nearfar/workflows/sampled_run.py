@@ -148,10 +148,10 @@ def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
             "set kernel.perf_event_paranoid to at most 2, permit perf_event_open in the "
             "container, or trace every access with --emulate",
         )
-    return BadInputError(
-        f"{used}: too little to sample",
-        "give it more work, or more --time, or trace every access with --emulate",
-    )
+    more = "give it more work, or more --time"
+    if wanted.program:
+        more += ", or trace every access with --emulate"
+    return BadInputError(f"{used}: too little to sample", more)
 
 
 def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamples:

@@ -44,7 +44,8 @@ def import_(
 
     Read are memory_curves.csv of the Mess benchmark, the output of Intel's Memory Latency Checker
     (mlc), and that of STREAM. Of several files, the first one that has a figure counts. Curves that
-    the load did not saturate are marked. The profile is a file that other verbs take by its name.
+    the load did not saturate are marked. The profile is a file that other verbs take by its path:
+    --far ./mine.toml.
 
     Examples:
 

@@ -92,8 +92,9 @@ def find_journal(process: ProcessIdentity, run: Path | None) -> Path:
             if process_of(file) == process and not _is_undone(file):
                 return file
     raise BadInputError(
-        f"no record below {DEFAULT_ROOT} of moved pages of process {process.pid}, as it runs now",
-        "name the folder of the record: --revert DIR",
+        f"no record below {DEFAULT_ROOT} says that pages of process {process.pid}, as it runs now, "
+        "were moved",
+        "if it is elsewhere, name its folder: --revert DIR; otherwise there is nothing to revert",
     )
 
 
