@@ -180,7 +180,7 @@ def test_nothing_that_moved_is_nothing_to_revert(
 ) -> None:
     assert run_nearfar("place", "--pid", str(changing.pid), "--plan", plan, "--once").code == 0
     refused = run_nearfar("place", "--pid", str(changing.pid), "--revert")
-    refused.assert_refused(2, "no record below nearfar-runs of moved pages")
+    refused.assert_refused(2, "no record below nearfar-runs says that pages of process")
 
 
 def test_what_cannot_be_placed_is_refused(

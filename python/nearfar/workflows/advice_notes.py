@@ -17,6 +17,8 @@ from nearfar.workflows.program_runs import ProgramRuns
 SLOW_TRACING_RATIO = 60.0
 #: Programs that are named.
 MAX_NAMED_PROGRAMS = 6
+#: Names of runtimes that move the objects of a program.
+_MOVING_RUNTIMES = frozenset({"java", "node", "dotnet", "mono"})
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
 FASTER_THAN_NEAR = 0.995
 #: A site that makes so many allocations, and this part of all, is probably a wrapper of malloc, if
@@ -63,6 +65,12 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
             "not sampled: its memory is placed by region; start it under "
             "`nearfar advise -- PROGRAM` to place it by call site"
         )
+        moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
+        if moving:
+            notes.append(
+                f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
+                "may hold for this moment only; without range=, a rule places a whole mapping"
+            )
     if seen.sampler.unlogged():
         notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
     if seen.sampler.lost():
