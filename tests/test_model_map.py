@@ -195,7 +195,7 @@ def test_the_verbs(verb: str, run_nearfar: RunNearfar) -> None:
 def test_text_shows_terms_and_what_binds(model: str, run_nearfar: RunNearfar) -> None:
     done = run_nearfar(*arguments("map-get", "--operations", "5000", "--model", model))
     assert done.code == 0
-    assert "binds" in done.stdout
+    assert "decides" in done.stdout
     assert f"model {model}" in done.stdout
 
 

@@ -207,17 +207,17 @@ def _counts(found: OperationTime, case: Case) -> list[Term]:
     levels = [v.levels[-1].load_misses for v in watched.variants]
     fars = [v.far_load_misses for v in watched.variants]
     return [
-        Term(name="loads", value=loads_of(watched), unit="ratio", note="an operation"),
+        Term(name="loads an operation", value=loads_of(watched), unit="ratio"),
         Term(
-            name="misses",
+            name="misses an operation",
             value=sum(levels) / len(levels),
             unit="ratio",
             note=f"{min(levels):.3f} to {max(levels):.3f} over assumptions",
         ),
         Term(name="far misses an operation", value=sum(fars) / len(fars), unit="ratio"),
-        Term(name="walks", value=watched.walks, unit="ratio"),
-        Term(name="fences p", value=watched.fences, unit="ratio"),
-        Term(name="lines w", value=watched.lines, unit="ratio"),
-        Term(name="flushes", value=watched.flushes, unit="ratio"),
+        Term(name="page walks an operation", value=watched.walks, unit="ratio"),
+        Term(name="fences an operation", value=watched.fences, unit="ratio"),
+        Term(name="lines flushed an operation", value=watched.lines, unit="ratio"),
+        Term(name="flushes an operation", value=watched.flushes, unit="ratio"),
         Term(name="operations under way", value=found.overlap, unit="ratio"),
     ]

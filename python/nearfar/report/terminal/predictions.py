@@ -21,6 +21,7 @@ from nearfar.model.results import (
 from nearfar.model.structure_results import TITLES, StructurePrediction
 from nearfar.records.shape import Figures, Origin
 from nearfar.report.terminal.layout import block, columns, figure
+from nearfar.report.wording import say
 from nearfar.units import format_bandwidth, format_size, format_time
 
 
@@ -204,9 +205,14 @@ def map_work(result: MapPrediction) -> RenderableType:
 
 def structure(result: StructurePrediction) -> RenderableType:
     """Return the time of an operation in far memory, and both readings of a slowdown."""
+    against = " and ".join(
+        f"{reading.slowdown:.2f} × {TITLES[reading.baseline].partition(',')[0]}"
+        for reading in result.readings
+    )
     finding = (
-        f"{result.size_entries:,} entries, {result.update_share:.0%} of operations updates, in "
-        f"{result.far} on {'this machine' if result.host == 'this' else result.host}."
+        f"With {result.size_entries:,} entries in {result.far} on "
+        f"{'this machine' if result.host == 'this' else result.host}, and "
+        f"{result.update_share:.0%} updates, an operation takes {say(result, 'time_s')}: {against}."
     )
     rows = [["in far memory", figure(result, "time_s"), "", ""]]
     for reading in result.readings:
@@ -219,7 +225,9 @@ def structure(result: StructurePrediction) -> RenderableType:
                 "" if published is None else f"{published:g} ×",
             ]
         )
-    heads = ["An operation", "Time", "Slowdown", "Published"]
+    heads = ["An operation", "Time", "Slowdown against it", "Published"]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
     why = [f"Against {TITLES[r.baseline]}: {r.reason}." for r in result.readings if r.reason]
     return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1), why)
 
@@ -228,7 +236,8 @@ def _shown(
     title: str, finding: str, result: Prediction, table: RenderableType, why: Sequence[str] = ()
 ) -> RenderableType:
     terms = [
-        [term.name, _value(term), "binds" if term.binds else "", term.note] for term in result.terms
+        [term.name, _value(term), "decides" if term.binds else "", term.note]
+        for term in result.terms
     ]
     tables = Group(table, Text(""), columns(["Term", "Value", "", ""], terms, 1))
     notes = [*why, f"Calibration level {result.calibration}.", *result.limits]
