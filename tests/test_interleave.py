@@ -23,7 +23,7 @@ from nearfar.model.interleave import (
     Load,
     LoadedMemory,
     SiteLoad,
-    memory_of,
+    loaded_memory_of,
     parse_background,
     predict,
     with_loads,
@@ -157,7 +157,7 @@ def test_curves_come_from_profiles_and_their_ends_are_judged() -> None:
     flat = curves_of(load_profile("cxl-asic"))
     assert {p.latency for curve in flat.curves.values() for p in curve} == {250}
     assert "has no loaded latencies" in flat.warnings[0]
-    assert memory_of(load_profile("ddr5")).idle_ns == 111
+    assert loaded_memory_of(load_profile("ddr5")).idle_ns == 111
 
 
 def test_a_loaded_figure_over_other_coordinates_is_refused() -> None:
@@ -271,7 +271,7 @@ def test_a_probe_marks_curves_that_its_threads_did_not_saturate() -> None:
     assert note in (profile.figure("read_latency_by_load_ns").note or "")
     assert curves_of(profile).open_shares == (1.0,)
     assert note in loaded.notes(result)[0]
-    used = memory_of(profile)
+    used = loaded_memory_of(profile)
     found = predict([SiteLoad("s", 1, 1000 * GB, 0, 0, 0)], 1, used, memory("far", 200, 20 * GB))
     assert found.near.at_open_end
     assert found.near.bandwidth_bytes_per_s == pytest.approx(20 * GB)

@@ -121,7 +121,7 @@ class LoadedMemory:
         return min(point.latency for point in self.curves.curves[max(self.curves.curves)])
 
 
-def memory_of(profile: Profile) -> LoadedMemory:
+def loaded_memory_of(profile: Profile) -> LoadedMemory:
     """A memory from its profile. Raises BadInputError if it has no latency or no bandwidth."""
     return LoadedMemory(profile.name, curves_of(profile))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.model.interleave import Load, LoadedMemory, memory_of, state_of
+from nearfar.model.interleave import Load, LoadedMemory, loaded_memory_of, state_of
 from nearfar.records.shape import Origin
 from nearfar.units import format_bandwidth
 
@@ -35,7 +35,7 @@ def under_load(profile: Profile, load: Load) -> ProfileUnderLoad:
     Raises NativeError if the load leaves no bandwidth, BadInputError for a profile without latency
     or bandwidth.
     """
-    idle = memory_of(profile)
+    idle = loaded_memory_of(profile)
     state = state_of(LoadedMemory(idle.name, idle.curves, load))
     factor = state["latency_ns"] / state_of(idle)["latency_ns"]
     rate = load.reads + load.writes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nearfar._native import NativeError, parse_tier
 from nearfar.errors import BadInputError, MachineError
-from nearfar.model.interleave import LoadedMemory, memory_of, parse_background
+from nearfar.model.interleave import LoadedMemory, loaded_memory_of, parse_background
 from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.fractions import Nodes
 from nearfar.place.own_load import MUCH_TRAFFIC, OwnLoad
@@ -47,7 +47,7 @@ class Loaded:
     why_not: str = ""
 
 
-class Curves:
+class MemoriesUnderLoad:
     """Memories with their curves; what is measured is measured once. ``notes``: what could not be
     measured."""
 
@@ -61,7 +61,7 @@ class Curves:
 
     def memory(self, side: Side) -> LoadedMemory:
         """The memory, under the background load of its side."""
-        found = memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
+        found = loaded_memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
         load = self._loads.get(side.side)
         return found if load is None else replace(found, background=load)
 
@@ -113,7 +113,7 @@ class Curves:
             alone = by_threads.model_copy(update={"value": rate, "x": None, "points": None})
             alone = alone.model_copy(update={"ranges": None, "low": None, "high": None})
             profile = _with(profile, "read_bandwidth_bytes_per_s", alone)
-        return memory_of(profile)
+        return loaded_memory_of(profile)
 
     def _measure(self, tier: str) -> Figure | None:
         """The loaded latency of a tier; None if this machine has one CPU, or cannot map it."""

@@ -20,7 +20,7 @@ from nearfar.profiles import load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.advice_fractions import add_fractions
-from nearfar.workflows.advice_loads import Curves, Side
+from nearfar.workflows.advice_loads import MemoriesUnderLoad, Side
 from nearfar.workflows.memories import check_tier, is_profile, memory
 from nearfar.workflows.observation import AdviceRequest, NearMemory, Observation
 
@@ -105,12 +105,12 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     near_side, *far_sides = sides
     asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
-    curves = Curves(wanted, seen, recording.session)
+    loaded_memories = MemoriesUnderLoad(wanted, seen, recording.session)
     if wanted.peaks:
         for side in sides:
-            curves.measure(side)
+            loaded_memories.measure(side)
     loads = [
-        curves.load(asked, memory, near_side, side)
+        loaded_memories.load(asked, memory, near_side, side)
         for memory, side in zip(memories, far_sides, strict=True)
     ]
     whole = [
@@ -121,7 +121,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     counted_by = seen.caches if wanted.emulate else None
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
     result = _result(wanted, seen, near, found, plan)
-    result.limits += [*limits, *curves.notes]
+    result.limits += [*limits, *loaded_memories.notes]
     result.warnings += [
         *(text for each in loaded for text in each.notes),
         *advice_notes.on_plan(plan),
@@ -130,7 +130,9 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     ]
     advice_basis.add(result, near, fars, memories, seen.near)
     advice_basis.add_peaks(
-        result, curves.profile(near_side), [curves.profile(side) for side in far_sides]
+        result,
+        loaded_memories.profile(near_side),
+        [loaded_memories.profile(side) for side in far_sides],
     )
     advice_basis.add_host(result, seen.host, seen.caches)
     return result

@@ -22,7 +22,7 @@ from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
 from nearfar.sampling.run import PERIOD_NS, sample_program
 from nearfar.workflows import advice_notes
-from nearfar.workflows.host_here import DEFAULT, host_for
+from nearfar.workflows.host_here import DEFAULT_TIER, host_for
 from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import (
     AdviceRequest,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: Name of the trace in the folder of a record.
 TRACE = "trace"
 #: The default memory on pages that the kernel counts one by one.
-SMALL_PAGES = f"{DEFAULT},pages=4k"
+SMALL_PAGES = f"{DEFAULT_TIER},pages=4k"
 #: Bytes of a program's name that the kernel keeps.
 _NAME_LENGTH = 15
 #: Fraction of CPU time in untraced programs above which no advice is given.
@@ -62,7 +62,9 @@ def observe(
     disturbed = watch.verdict().noisy
     show.step("measuring this machine", 0.1)
     tiers = tiers_of(wanted)
-    host = host_for(wanted.host, recording.session, [*tiers, *([DEFAULT] if natives[1:] else [])])
+    host = host_for(
+        wanted.host, recording.session, [*tiers, *([DEFAULT_TIER] if natives[1:] else [])]
+    )
     near = near_of(host, natives[0].resident_bytes)
     show.step("tracing the program", 0.2)
     seen = _trace(wanted, recording.directory.path / TRACE, host, natives)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nearfar.measure.session import Session
 
 #: The near memory of programs that choose none.
-DEFAULT = "dram"
+DEFAULT_TIER = "dram"
 #: Time limits of the first measurement of this machine, and of an additional memory.
 _FIRST_S, _MORE_S = 25.0, 10.0
 #: Number of epochs for an additional memory.
@@ -90,7 +90,7 @@ def _here(session: Session, tiers: Sequence[str], *, remeasure: bool) -> Host:
     wanted = dict.fromkeys(map(on_pages, tiers))
     try:
         if host is None or remeasure:
-            host = _measured(session, cpu_here(), list(dict.fromkeys([DEFAULT, *tiers])))
+            host = _measured(session, cpu_here(), list(dict.fromkeys([DEFAULT_TIER, *tiers])))
         elif lacking := [tier for tier in wanted if tier not in host.memories]:
             host = _with_more(session, host, lacking)
         else:
@@ -225,7 +225,7 @@ def summary(host: Host) -> str:
     from nearfar.report.wording import count, format_interval, format_quantity
 
     said = []
-    near = host.memories.get(on_pages(DEFAULT), {}).get("read_latency_ns")
+    near = host.memories.get(on_pages(DEFAULT_TIER), {}).get("read_latency_ns")
     for name, key, figure in (
         ("near memory", "read_latency_ns", near),
         ("last cache", "l3_bytes", host.figures.get("l3_bytes")),

@@ -20,7 +20,7 @@ from nearfar.process.elf import ignores_preload
 from nearfar.process.stdin import StandardInput
 from nearfar.records.shape import Origin, Provenance
 from nearfar.tracing.recording import ending_of
-from nearfar.workflows.host_here import DEFAULT, HostChoice
+from nearfar.workflows.host_here import DEFAULT_TIER, HostChoice
 from nearfar.workflows.memories import is_profile, tier_profile
 
 if TYPE_CHECKING:
@@ -159,7 +159,11 @@ def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
     None if that is ``dram`` or a profile, or if no library can be preloaded into the program.
     """
     near = wanted.near
-    if is_profile(near) or near == DEFAULT or ignores_preload(check_program(wanted.program[0])):
+    if (
+        is_profile(near)
+        or near == DEFAULT_TIER
+        or ignores_preload(check_program(wanted.program[0]))
+    ):
         return None
     variables = preload.environment(preload.Placement(None, {"near": near}), None)
     preload.check(variables)
@@ -176,7 +180,7 @@ def observed_on(wanted: AdviceRequest) -> str:
         return wanted.near
     if wanted.program and heap_near(wanted) is not None:
         return wanted.near
-    return DEFAULT
+    return DEFAULT_TIER
 
 
 def _latency_provenance(profile: Profile) -> Provenance:

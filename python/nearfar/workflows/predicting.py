@@ -98,8 +98,8 @@ def interleave(
     from nearfar.model import interleave as equations
 
     near_memory, far_memory = equations.with_loads(
-        equations.memory_of(load_profile(near)),
-        equations.memory_of(load_profile(far)),
+        equations.loaded_memory_of(load_profile(near)),
+        equations.loaded_memory_of(load_profile(far)),
         background,
     )
     if near_budget is not None:
