@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
+from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.native_run import check_named
 from nearfar.place.run_statistics import RunStatistics, read
 from nearfar.place.tier_options import parse_tier_options
@@ -190,6 +191,11 @@ def _check(
         statistics.check = hold_placement(promise, statistics.placement)
     if not any(found.rules for found in statistics.processes):
         return
+    if len(nodes_with("has_memory")) == 1:
+        notify(
+            "nearfar: this machine has one memory node, so that the node of a page proves nothing: "
+            "bytes allocated by rule and tier are compared"
+        )
     counted = None
     if traced and placement.plan is not None:
         counted = traffic_of(statistics.program, placement.plan, promise, notify)
