@@ -14,6 +14,7 @@ import pytest
 from compiling import compile_c
 from conftest import RunNearfar
 from crashing import INCLUDE, PROGRAMS, document, linted, needs_libpmem, needs_libpmemobj
+from nearfar.verify.recorder import compile_flags, link_flags
 
 pytestmark = needs_libpmem
 
@@ -305,6 +306,78 @@ def test_a_pool_that_grows_makes_the_result_inconclusive(
         assert "the pool has grown since it was mapped first" in " ".join(
             document(done)["warnings"]
         )
+
+
+CALLS = """
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <libpmem.h>
+static uint64_t* map(const char* path) {
+  int fd = open(path, O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) exit(1);
+  return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+int main(int count, char** arguments) {
+  if (LOCKS) map("lock")[0] = 1;
+  uint64_t* pool = map(getenv("POOL") ? getenv("POOL") : arguments[1]);
+  pool[0] = 7;
+  pmem_persist(pool, 8);
+  uint64_t expected = 9;
+  __atomic_compare_exchange_n(pool, &expected, 3, 0, 5, 5);
+  if (LOCKS) return 0;
+  pool[16] = 1; /* SITE unsynced */
+  msync(pool, 4096, MS_ASYNC);
+  int file = open("/bin/sh", O_RDONLY);
+  if (read(file, pool + 64, 64) != 64) return 2; /* SITE read */
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("recorder", ["preload", "instrumented"])
+def test_calls_and_exchanges_are_stores_where_they_store(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    flags = ("-g", "-O1", "-DLOCKS=0", "-lpmem")
+    if recorder == "instrumented":
+        part = compile_c(tmp_path, "calls.o", CALLS, *flags, *compile_flags().split(), "-c")
+        program = tmp_path / "calls"
+        command = ["gcc", str(part), "-o", str(program), *link_flags().split(), "-lpmem"]
+        subprocess.run(command, check=True)
+    else:
+        program = compile_c(tmp_path, "calls", CALLS, *flags)
+    asked = ("--recorder", recorder, "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    found = document(run_nearfar("crash", "lint", *asked))
+    lines = sorted(int(finding["place"].rpartition(":")[2]) for finding in found["findings"])
+    assert lines == sorted(sites(CALLS).values())
+    assert found["warnings"] == []
+
+
+def test_the_pool_can_be_named(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "calls", CALLS, "-g", "-DLOCKS=1", "-lpmem")
+    pool = str(tmp_path / "pool")
+    first = run_nearfar("crash", "lint", "--json", "-", "--", str(program), pool)
+    assert "also maps" in document(first)["warnings"][0]
+    named = run_nearfar("crash", "lint", "--pool", pool, "--json", "-", "--", str(program), pool)
+    found = document(named)
+    assert (found["verdict"], found["warnings"]) == ("clean", [])
+    both = run_nearfar("crash", "lint", "--pool", pool, "--heap", "1MiB", "--", str(program), pool)
+    both.assert_refused(2, "--heap and --pool exclude each other")
+    heap = run_nearfar("crash", "lint", "--heap", "1MiB", "--", str(program), pool)
+    assert "--heap has no effect" in heap.stderr
+
+
+def test_a_program_that_opens_another_file_than_the_image_is_refused(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compile_c(tmp_path, "calls", CALLS, "-g", "-DLOCKS=0", "-lpmem")
+    pool = str(tmp_path / "pool")
+    monkeypatch.setenv("POOL", pool)
+    done = run_nearfar("crash", "run", "--", str(program), pool)
+    done.assert_refused(2, "the program does not open the image in its place")
 
 
 SYNCED = """
@@ -625,5 +698,5 @@ def test_a_program_that_ends_without_destructors(run_nearfar: RunNearfar, tmp_pa
     assert (finding["rule"], finding["times"], finding["bytes"]) == ("unflushed", 2, 8)
     assert finding["place"].endswith(f"ends.c:{sites(ENDS)['unflushed']}")
     assert document(done)["warnings"] == [
-        f"only {pools[0]} is judged; the program also maps {pools[1]}"
+        f"only {pools[0]} is judged; the program also maps {pools[1]} (see --pool)"
     ]

@@ -34,6 +34,16 @@ void persist(const void* at, std::size_t bytes, const void* code) {
   report(EventKind::fence, nullptr, 0, code);
 }
 
+/// A call that reads into memory: into the pool through its writable mapping, then a store.
+template <class Call>
+ssize_t read_into(void* to, std::size_t bytes, const void* code, const Call& call) {
+  char* const own = writable(to, bytes);
+  const ssize_t got = call(own != nullptr ? own : to);
+  if (own != nullptr && got > 0)
+    report_store(EventKind::store, to, static_cast<std::size_t>(got), code);
+  return got;
+}
+
 } // namespace
 
 extern "C" {
@@ -83,8 +93,20 @@ NEARFAR_EXPORT int ftruncate(int fd, off_t bytes) noexcept {
   return done;
 }
 NEARFAR_EXPORT int ftruncate64(int fd, off64_t bytes) noexcept { return ftruncate(fd, bytes); }
+NEARFAR_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
+  return read_into(to, bytes, NEARFAR_CALLER,
+                   [&](void* at) { return syscall(SYS_read, fd, at, bytes); });
+}
+NEARFAR_EXPORT ssize_t pread(int fd, void* to, std::size_t bytes, off_t offset) {
+  return read_into(to, bytes, NEARFAR_CALLER,
+                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
+}
+NEARFAR_EXPORT ssize_t pread64(int fd, void* to, std::size_t bytes, off64_t offset) {
+  return read_into(to, bytes, NEARFAR_CALLER,
+                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
+}
 NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
-  persist(at, bytes, NEARFAR_CALLER);
+  if ((flags & MS_SYNC) != 0) persist(at, bytes, NEARFAR_CALLER);
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));
 }
 NEARFAR_EXPORT int fsync(int fd) {

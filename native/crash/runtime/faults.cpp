@@ -104,7 +104,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   const EventKind kind = is_non_temporal(stepped) ? EventKind::nt_store : EventKind::store;
   for (int i = 0; i < open_pages; ++i) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
-    report_changes(kind, {open_page[i].fault, stored_bytes(stepped)},
+    report_changes(kind, {{open_page[i].fault, stored_bytes(stepped)}, stores_all(stepped)},
                    static_cast<const char*>(stepped) + 1);
     syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }

@@ -239,9 +239,32 @@ bool is_non_temporal(const void* code) {
   case ZYDIS_MNEMONIC_VMOVNTDQ:
   case ZYDIS_MNEMONIC_VMOVNTPS:
   case ZYDIS_MNEMONIC_VMOVNTPD:
+  case ZYDIS_MNEMONIC_MASKMOVQ:
+  case ZYDIS_MNEMONIC_MASKMOVDQU:
+  case ZYDIS_MNEMONIC_VMASKMOVDQU:
   case ZYDIS_MNEMONIC_MOVDIRI:
   case ZYDIS_MNEMONIC_MOVDIR64B: return true;
   default: return false;
+  }
+}
+
+bool stores_all(const void* code) {
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code, longest, &instruction, operands)))
+    return true;
+  switch (instruction.mnemonic) {
+  case ZYDIS_MNEMONIC_CMPXCHG:
+  case ZYDIS_MNEMONIC_CMPXCHG8B:
+  case ZYDIS_MNEMONIC_CMPXCHG16B:
+  case ZYDIS_MNEMONIC_MASKMOVQ:
+  case ZYDIS_MNEMONIC_MASKMOVDQU:
+  case ZYDIS_MNEMONIC_VMASKMOVDQU:
+  case ZYDIS_MNEMONIC_VMASKMOVPS:
+  case ZYDIS_MNEMONIC_VMASKMOVPD:
+  case ZYDIS_MNEMONIC_VPMASKMOVD:
+  case ZYDIS_MNEMONIC_VPMASKMOVQ: return false;
+  default: return instruction.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED;
   }
 }
 

@@ -25,5 +25,8 @@ bool on_breakpoint(ucontext_t* machine);
 bool is_non_temporal(const void* code);
 /// How many bytes the instruction there stores; 1 if that is not known.
 std::size_t stored_bytes(const void* code);
+/// False for an instruction that stores some of these bytes or none: a compare and exchange, and
+/// stores under a mask.
+bool stores_all(const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -48,6 +48,11 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
   coming = {at, bytes, code};
 }
 
+/// An exchange has failed that was announced as a write.
+inline void on_no_write(const void* at) {
+  if (coming.at == at) coming.at = nullptr;
+}
+
 } // namespace
 
 #include "trace/instrumented/callbacks.hpp"

@@ -44,7 +44,8 @@ constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
 LogWriter* writer = nullptr;
-char log_path[4096] = ""; ///< empty: nothing is to be recorded
+char log_path[4096] = "";    ///< empty: nothing is to be recorded
+char wanted_pool[4096] = ""; ///< empty: the first file that is mapped
 dev_t pool_device;
 ino_t pool_file;
 std::uint64_t pool_bytes = 0;
@@ -94,6 +95,7 @@ struct Stored {
   std::uint64_t begin = 0, end = ~std::uint64_t{0};
   const void* code = nullptr;
   std::optional<SiteNumber> caller = {};
+  bool all = true; ///< see NamedBytes
 
   /// Another thread stored what changed there while the page was open for this instruction, or a
   /// child did since the shadow was right.
@@ -105,7 +107,7 @@ struct Stored {
 
   /// The judge gets all bytes that the instruction writes, also those that it does not change.
   bool is_judged_whole(std::uint64_t from, std::uint64_t to) const {
-    return judge() != nullptr && code != nullptr && from >= begin && to <= end;
+    return all && judge() != nullptr && code != nullptr && from >= begin && to <= end;
   }
 
 private:
@@ -223,6 +225,13 @@ void fail(const char* why) {
   stop();
 }
 
+/// Whether a file is the one that the user named as the pool.
+bool is_wanted(const struct stat& file) {
+  struct stat named;
+  return stat(wanted_pool, &named) == 0 && named.st_dev == file.st_dev &&
+         named.st_ino == file.st_ino;
+}
+
 /// Whether the file of a descriptor is the pool; reads what is known of it.
 bool is_pool(int fd, struct stat& file) {
   return pool_known && fstat(fd, &file) == 0 && file.st_dev == pool_device &&
@@ -275,6 +284,8 @@ void start() {
   const char* how = getenv("NEARFAR_CRASH_RECORDER");
   seen = how != nullptr && std::strcmp(how, "instrumented") == 0 ? Seen::callbacks : Seen::faults;
   std::snprintf(log_path, sizeof log_path, "%s", path);
+  if (const char* pool = getenv("NEARFAR_CRASH_POOL"); pool != nullptr)
+    std::snprintf(wanted_pool, sizeof wanted_pool, "%s", pool);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   request_turn(getenv("NEARFAR_CRASH_TURN"));
   pthread_atfork(nullptr, [] { has_children = true; }, leave_log_to_parent);
@@ -298,6 +309,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       (shared != MAP_SHARED && shared != MAP_SHARED_VALIDATE) || fstat(fd, &file) != 0 ||
       !S_ISREG(file.st_mode) || file.st_size == 0)
     return;
+  if (wanted_pool[0] != '\0' && !is_wanted(file)) return;
   const Lock locked;
   if (writer == nullptr && !begin_log()) return stop();
   if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
@@ -487,21 +499,28 @@ void continue_on_host(int number) {
   if (host != 0) two_hosts = true;
 }
 
-void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code) {
+void report_changes(EventKind kind, const NamedBytes& stored, const void* code) {
   settle_transaction(code);
   const Lock locked;
-  const RecordedRegion* region = region_of(stored.data());
+  const RecordedRegion* region = region_of(stored.bytes.data());
   if (region == nullptr || is_unrecorded()) return;
-  const auto at =
-      static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.data()) - region->start);
+  const auto at = static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.bytes.data()) -
+                                             region->start);
   const std::uint64_t page = at / page_bytes * page_bytes;
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
-  const std::size_t size = std::min(stored.size(), page + bytes - at);
+  const std::size_t size = std::min(stored.bytes.size(), page + bytes - at);
   const std::uint64_t begin = region->offset + at;
-  const Stored own{begin, begin + size, code, caller_of(code)};
+  const Stored own{begin, begin + size, code, caller_of(code), stored.all};
   compare(region->alias + page, region->offset + page, bytes, kind, thread_number(), own);
-  if (judge() == nullptr) return;
+  if (judge() == nullptr || !stored.all) return;
   put(kind, thread_number(), begin, size, nullptr, code, own.caller);
+}
+
+char* writable(void* at, std::size_t bytes) {
+  const RecordedRegion* region = region_of(at);
+  if (region == nullptr) return nullptr;
+  const auto into = static_cast<std::size_t>(static_cast<const char*>(at) - region->start);
+  return bytes <= region->bytes - into ? region->alias + into : nullptr;
 }
 
 } // namespace nearfar::crash::runtime

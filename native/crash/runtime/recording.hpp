@@ -118,8 +118,17 @@ void report_use(Use use, const void* at, std::size_t bytes, const void* code);
 void report_load(const void* at, std::size_t bytes, const void* code);
 /// The calling thread continues on this host.
 void continue_on_host(int host);
-/// Compares the page of a store with its shadow, and reports what has changed as stores. A store of
-/// what was there before is judged as one, too.
-void report_changes(EventKind kind, std::span<const std::byte> stored, const void* code);
+/// The bytes that an instruction can store, and whether it stores all of them.
+struct NamedBytes {
+  std::span<const std::byte> bytes;
+  bool all;
+};
+/// Compares the page of a store with its shadow, and reports what has changed as stores. If all
+/// bytes are stored, one of what was there before is judged as a store, too.
+void report_changes(EventKind kind, const NamedBytes& stored, const void* code);
+
+/// Where the kernel can write that many bytes of the pool, as read() does; null if they are not in
+/// one mapping of it.
+char* writable(void* at, std::size_t bytes);
 
 } // namespace nearfar::crash::runtime

@@ -28,8 +28,8 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)
-    std::printf("warning\tonly %s is judged; the program also maps %s\n", read.pool_path.c_str(),
-                path.c_str());
+    std::printf("warning\tonly %s is judged; the program also maps %s (see --pool)\n",
+                read.pool_path.c_str(), path.c_str());
   for (const auto& [module, count] : read.unseen)
     std::printf("warning\t%" PRIu64
                 " flush and fence instructions of %s were not seen: a store may be called never "

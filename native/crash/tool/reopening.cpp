@@ -2,14 +2,34 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "inspect/pool.hpp"
 
 namespace nearfar::crash {
 
 namespace {
+
+/// Whether a file is opened by its path while this lives.
+class OpenWatch {
+public:
+  explicit OpenWatch(const char* path) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    watched_ = inotify_add_watch(events_.fd(), path, IN_OPEN) >= 0;
+  }
+  /// True where it cannot be known.
+  bool is_opened() const {
+    alignas(inotify_event) char event[sizeof(inotify_event) + NAME_MAX + 1];
+    return !watched_ || read(events_.fd(), event, sizeof event) > 0;
+  }
+
+private:
+  os::File events_;
+  bool watched_ = false;
+};
 
 int number_of(const os::Ended& ended) { return ended.signal != 0 ? -ended.signal : ended.code; }
 
@@ -36,13 +56,16 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, cons
     }
   }
   if (!method_.started) return warnings;
+  const OpenWatch watch(program_.path);
   Result<os::Ended> ended = start();
-  if (!ended || ended->hung || ended->signal != 0 || !os::is_at(image_, program_.path)) {
+  const bool is_there = os::is_at(image_, program_.path);
+  if (!ended || ended->hung || ended->signal != 0 || !is_there || !watch.is_opened()) {
     method_.started = false;
     warn(std::string(!ended               ? ended.error().what
                      : ended->hung        ? "the program does not end"
                      : ended->signal != 0 ? lost(*ended, os::last_line(output_))
-                                          : "the program makes another file of it") +
+                     : !is_there          ? "the program makes another file of it"
+                                          : "the program does not open the image in its place") +
          ": it is not started on images");
   } else if (const int number = number_of(*ended); number != 0) {
     method_.expected.push_back(number);

@@ -3,8 +3,8 @@
 // Names and signatures are those of LLVM's ThreadSanitizer interface, which GCC shares; its library
 // is not linked. Included by one file of a program or library, which defines before it, in this
 // namespace scope, on_read(at, bytes, code) and on_write(at, bytes, code): called before the
-// access, `code` being the return address into the program. That file is compiled without
-// instrumentation.
+// access, `code` being the return address into the program; and on_no_write(at), called after an
+// exchange that was announced as a write and failed. That file is compiled without instrumentation.
 #pragma once
 
 #include <cstddef>
@@ -82,8 +82,10 @@ NEARFAR_ACCESS(16)
       volatile type* at, type* expected, type value, int, int) {                                   \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,               \
-                                       __ATOMIC_SEQ_CST);                                          \
+    const bool done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,    \
+                                                  __ATOMIC_SEQ_CST);                               \
+    if (!done) on_no_write(const_cast<type*>(at));                                                 \
+    return done;                                                                                   \
   }                                                                                                \
   NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_weak(                                \
       volatile type* at, type* expected, type value, int, int) {                                   \

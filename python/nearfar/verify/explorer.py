@@ -172,7 +172,10 @@ def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]
         asked.append(number)
         process.terminate()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
         yield asked
     finally:

@@ -20,6 +20,8 @@ from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
 HEAP = "libnearfar-crash-heap.so"
+#: Its file without a name, as the kernel names it.
+HEAP_FILE = "memfd:nearfar-crash-heap"
 #: How long children of a program that has ended may go on.
 _CHILDREN_S = 2.0
 
@@ -60,12 +62,13 @@ def record(
     judge: Path | None = None,
     turn: Turn | None = None,
     heap_bytes: int = 0,
+    pool: str | None = None,
 ) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
     With the memory of a ``judge``, its stores are judged as they happen, not written to the log.
     With a ``turn``, its threads interleave so. With ``heap_bytes``, so many bytes of its aligned
-    blocks are its pool.
+    blocks are its pool; otherwise the file ``pool``, or the first that it maps.
     PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
     libraries = [preloadable(RECORDER), *([preloadable(HEAP)] if heap_bytes else [])]
@@ -78,6 +81,7 @@ def record(
         "PMEM_IS_PMEM_FORCE": "1",
         **({"NEARFAR_CRASH_JUDGE": str(judge)} if judge else {}),
         **({"NEARFAR_CRASH_HEAP": str(heap_bytes)} if heap_bytes else {}),
+        **({"NEARFAR_CRASH_POOL": str(Path(pool).absolute())} if pool else {}),
         **({"NEARFAR_CRASH_TURN": f"{turn.thread}:{turn.flush}"} if turn else {}),
     }
     ended, held = os.pipe()

@@ -81,8 +81,8 @@ def check_structure(
 
 @dataclass(frozen=True)
 class ProgramWork:
-    """A program, its recorder, the checker of its images with a time limit, and the hosts that
-    its threads run on.
+    """A program, its recorder, the checker of its images with a time limit, the hosts that its
+    threads run on, and its pool, if that is not the first file that it maps.
 
     Without a checker, the program is started again on each image, and the pool inspected. With
     ``interleave``, the program is run up to so many times, each with another interleaving.
@@ -94,6 +94,7 @@ class ProgramWork:
     limit_s: float = 10.0
     hosts: int = 1
     interleave: int = 0
+    pool: str | None = None
 
 
 def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Judged[Exploration]:
@@ -115,9 +116,15 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
             )
         else:
             result = run(Recording(limits.budget, folder))
-    request = {"program": work.program, "recorder": work.recorder, "hosts": work.hosts}
+    request: dict[str, object] = {
+        "program": work.program,
+        "recorder": work.recorder,
+        "hosts": work.hosts,
+    }
     if work.interleave:
         request["interleave"] = work.interleave
+    if work.pool:
+        request["pool"] = work.pool
     return Judged(result, {"verb": "crash run", **asked, **request})
 
 
@@ -127,7 +134,8 @@ def _run_once(
     """Record a program once, and explore its log."""
     with ExitStack() as open_folders:
         scratch = open_folders.enter_context(scratch_folder())
-        code = record(work.program, scratch / "log", work.recorder, turn=recording.turn)
+        log = scratch / "log"
+        code = record(work.program, log, work.recorder, turn=recording.turn, pool=work.pool)
         how, near = _how_to_check(asked["checker"], work.program, scratch)
         image = open_folders.enter_context(scratch_folder(near)) / "image"
         arguments = {

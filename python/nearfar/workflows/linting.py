@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.verify.lint import lint as read
-from nearfar.verify.recorder import memory_of_judge, record, scratch_folder, unrecorded
+from nearfar.verify.recorder import HEAP_FILE, memory_of_judge, record, scratch_folder, unrecorded
+from nearfar.verify.reopening import recorded_pool
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
@@ -13,15 +14,22 @@ if TYPE_CHECKING:
     from nearfar.verify.lint import LintResult
 
 
-def lint(program: list[str], recorder: StoreRecorder, heap_bytes: int = 0) -> Judged[LintResult]:
+def lint(
+    program: list[str], recorder: StoreRecorder, heap_bytes: int = 0, pool: str | None = None
+) -> Judged[LintResult]:
     """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
-        code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes)
+        code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
         result = read(scratch / "log", memory)
         missing = unrecorded(program, scratch / "log", code)
+        judged = recorded_pool(scratch / "log")
     result.incomplete |= bool(missing)
     result.warnings += missing
+    if heap_bytes and judged and not judged.name.startswith(HEAP_FILE):
+        result.warnings.append(f"--heap has no effect: {program[0]} maps {judged} first")
     request: dict[str, object] = {"verb": "crash lint", "program": program, "recorder": recorder}
     if heap_bytes:
         request["heap_bytes"] = heap_bytes
+    if pool:
+        request["pool"] = pool
     return Judged(result, request)

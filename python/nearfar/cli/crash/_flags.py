@@ -23,6 +23,12 @@ Program = Annotated[
 Recorder = Annotated[
     StoreRecorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
 ]
+Pool = Annotated[
+    str | None,
+    flags.text(
+        "--pool", "FILE", "The pool, if PROGRAM maps other files, too (default: the first)."
+    ),
+]
 PlatformFlag = Annotated[
     Platform, typer.Option("--platform", help="Persistence domain: adr requires flushes, eadr not.")
 ]

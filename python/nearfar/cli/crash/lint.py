@@ -6,6 +6,7 @@ from typing import Annotated
 
 from nearfar.cli import flags
 from nearfar.cli.crash import _flags
+from nearfar.errors import BadInputError
 from nearfar.units import parse_size
 
 Heap = Annotated[
@@ -16,6 +17,7 @@ Heap = Annotated[
 
 def lint(
     program: _flags.Program,
+    pool: _flags.Pool = None,
     recorder: _flags.Recorder = "preload",
     heap: Heap = None,
     json: flags.Json = None,
@@ -23,14 +25,14 @@ def lint(
 ) -> int:
     """Record a program on persistent memory, and list its missing and needless flushes and logs.
 
-    The pool is the first regular file that PROGRAM maps shared and writable. No checker is needed
-    and no crash is tried: the order of stores, flushes, fences and libpmemobj's log calls is
-    judged. Errors lose data: stores that are not flushed or fenced, stores in a transaction that it
-    does not log, logs late or logs in part, stores to freed objects, and transactions that do not
-    end. Notes cost time: flushes of lines that nothing was stored into, and ranges that are logged
-    twice. One note may be intended: a transaction flushes a store itself, and does not log it. What
-    libpmem and libpmemobj store and flush for themselves is not judged. The output of PROGRAM goes
-    to standard error.
+    The pool is the first regular file that PROGRAM maps shared and writable, or --pool. No checker
+    is needed and no crash is tried: the order of stores, flushes, fences and libpmemobj's log calls
+    is judged. Errors lose data: stores that are not flushed or fenced, stores in a transaction that
+    it does not log, logs late or logs in part, stores to freed objects, and transactions that do
+    not end. Notes cost time: flushes of lines that nothing was stored into, and ranges that are
+    logged twice. One note may be intended: a transaction flushes a store itself, and does not log
+    it. What libpmem and libpmemobj store and flush for themselves is not judged. The output of
+    PROGRAM goes to standard error.
 
     With --heap, blocks of posix_memalign, aligned_alloc and memalign are the pool, for programs
     that flush such blocks and map no file.
@@ -50,5 +52,7 @@ def lint(
     from nearfar.verify import sarif as located
     from nearfar.workflows.linting import lint as judge
 
-    done = judge(program, recorder, parse_size(heap) if heap else 0)
+    if heap and pool:
+        raise BadInputError("--heap and --pool exclude each other", "leave one of them out")
+    done = judge(program, recorder, parse_size(heap) if heap else 0, pool)
     return _flags.show(done, findings, located.lint, json, sarif)

@@ -43,6 +43,7 @@ Interleave = Annotated[
 def run(
     program: _flags.Program,
     checker: Checker = None,
+    pool: _flags.Pool = None,
     recorder: _flags.Recorder = "preload",
     platform: _flags.PlatformFlag = "adr",
     hosts: Hosts = 1,
@@ -56,10 +57,11 @@ def run(
 ) -> int:
     """Record a program on persistent memory, and check what a crash can leave of its pool.
 
-    The pool is the first regular file that PROGRAM maps shared and writable. Without --checker, a
-    pool of libpmemobj is inspected as by `nearfar pool check`, and PROGRAM is started again with
-    the path of the image in place of the pool's. Damage, a signal, a hang and an exit code other
-    than 0 are violations, unless they also occur on the pool as PROGRAM found it or left it.
+    The pool is the first regular file that PROGRAM maps shared and writable, or --pool. Without
+    --checker, a pool of libpmemobj is inspected as by `nearfar pool check`, and PROGRAM is started
+    again with the path of the image in place of the pool's. Damage, a signal, a hang and an exit
+    code other than 0 are violations, unless they also occur on the pool as PROGRAM found it or left
+    it.
 
     With --checker, CMD opens an image and exits with 0 if the image is valid. Any other code is a
     violation: 2 if the image cannot be opened, another if its contents are wrong. The last line of
@@ -100,7 +102,9 @@ def run(
     from nearfar.workflows import exploring
 
     done = exploring.run_program(
-        exploring.ProgramWork(program, checker, recorder, parse_seconds(time), hosts, interleave),
+        exploring.ProgramWork(
+            program, checker, recorder, parse_seconds(time), hosts, interleave, pool
+        ),
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
