@@ -143,6 +143,67 @@ def test_copies_of_an_instrumented_program_are_seen(
     assert (len(found["findings"]), found["warnings"]) == (4, []), found
 
 
+@needs_libpmem
+@pytest.mark.parametrize(
+    ("script", "code", "words"),
+    [
+        ('#!/bin/sh\n: > "$1"\n', 2, "the checker changed the size of its image from "),
+        ("not a program\n", 3, "cannot run "),
+    ],
+)
+def test_a_checker_that_cannot_check_is_refused(
+    script: str, code: int, words: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    checker = tmp_path / "checker"
+    checker.write_text(script)
+    checker.chmod(0o755)
+    program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "run", "--checker", str(checker), "--", str(program), pool)
+    done.assert_refused(code, words)
+
+
+ORDERS = """
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <immintrin.h>
+int main(int argc, char **argv) {
+  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 1;
+  volatile uint64_t *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (pool[8] && !pool[16]) return 9;
+  pool[16] = 1; /* SITE */
+  pool[8] = 1;
+  FLUSHES
+  return 0;
+}
+"""
+FLUSH = {word: f"_mm_clflushopt((void *)&pool[{word}]);" for word in (8, 16)}
+FENCE = "_mm_sfence();"
+
+
+@pytest.mark.parametrize(
+    ("flushes", "missing"),
+    [
+        (f"{FLUSH[8]} {FENCE}", "flush"),
+        (f"{FLUSH[8]} {FENCE} {FLUSH[16]} {FENCE}", "late_flush"),
+        (f"{FLUSH[16]} {FLUSH[8]} {FENCE}", "fence"),
+        (f"{FLUSH[16]} {FLUSH[8]}", "fence"),
+    ],
+)
+def test_what_a_store_lacks_before_the_next_is_named(
+    flushes: str, missing: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = ORDERS.replace("FLUSHES", flushes)
+    program = compile_c(tmp_path, "orders", text, "-g", "-mclflushopt")
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "run", "--json", "-", "--", str(program), pool)
+    (finding,) = document(done)["findings"]
+    assert (finding["missing"], finding["store"].rpartition(":")[2]) == (missing, "12")
+
+
 INTRINSICS = """
 #include <fcntl.h>
 #include <stdint.h>

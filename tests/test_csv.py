@@ -61,6 +61,7 @@ def test_tables_of_a_document() -> None:
         ("topo",),
         ("show", "cxl-asic"),
         ("sim", "--pattern", "random", "--requests", "20000"),
+        ("crash", "check", "--structure", "list", "-n", "5"),
         ("sim", "--curve", "--far", "ddr4-3200", "--requests", "2000"),
     ],
     ids=" ".join,

@@ -47,13 +47,17 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
-/// Whether a later flush writes the store `from` to the line of `address` back.
-bool flushed_later(const Log& log, std::size_t from, std::uint64_t address) {
-  return std::any_of(log.events.begin() + static_cast<std::ptrdiff_t>(from), log.events.end(),
-                     [&](const Event& event) {
-                       return event.kind == EventKind::flush &&
-                              event.host == log.events[from].host && covers_line(event, address);
-                     });
+/// What is missing of a store `from` to the line of `address` that is not flushed early enough.
+Missing missing_flush(const Log& log, std::size_t from, std::uint64_t address) {
+  bool fenced = false; // before the flush
+  for (std::size_t i = from; i < log.events.size(); ++i) {
+    const Event& event = log.events[i];
+    fenced |= event.kind == EventKind::fence && event.thread == log.events[from].thread;
+    if (event.kind == EventKind::flush && event.host == log.events[from].host &&
+        covers_line(event, address))
+      return fenced ? Missing::late_flush : Missing::fence;
+  }
+  return Missing::flush;
 }
 
 /// Events [first, last) of a log. In a log with transactions: the transaction around an event, or
@@ -345,9 +349,7 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
            flushed(log, found.missing->event, until, found.missing_at))
     finding.missing = Missing::fence;
   else
-    finding.missing = flushed_later(log, found.missing->event, found.missing_at)
-                          ? Missing::late_flush
-                          : Missing::flush;
+    finding.missing = missing_flush(log, found.missing->event, found.missing_at);
 }
 
 /// Whether the image is good without the store at the failure point, and with all of it.

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <sys/stat.h>
 
+#include "crash/tool/output.hpp"
 #include "nearfar/crash_checker.h"
 #include "os/clock.hpp"
 
@@ -39,10 +42,18 @@ const char* Checker::judge(int code, std::string said, const char* did) {
   ended();
   if (code == NEARFAR_CRASH_GOOD) return nullptr;
   if (said.empty()) said = did + std::to_string(code);
-  if (code == NEARFAR_CRASH_REFUSED)
-    return fail(Failure::refused, "the image does not open: " + said);
-  return fail(Failure::broken, said);
+  return fail(code == NEARFAR_CRASH_REFUSED ? Failure::refused : Failure::broken, said);
 }
+
+void Checker::require_size(const char* image, std::size_t bytes) const {
+  struct stat file;
+  if (stat(image, &file) == 0 && static_cast<std::size_t>(file.st_size) != bytes)
+    give_up(Error::make(Errc::bad_input, "%s changed the size of its image from %zu to %jd bytes",
+                        name_, bytes, static_cast<std::intmax_t>(file.st_size))
+                .try_next("let it keep the size, or work on a copy"));
+}
+
+void Checker::give_up(const Error& error) const { std::exit(print_error(error)); }
 
 const char* Checker::fail(Failure failure, std::string why) {
   failure_ = failure;

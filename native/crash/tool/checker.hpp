@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/result.hpp"
 #include "crash/subject.hpp"
 #include "os/child.hpp"
 
@@ -33,6 +34,12 @@ protected:
   /// checker `did`, and the code.
   const char* judge(int code, std::string said, const char* did);
   const char* fail(Failure failure, std::string why);
+
+  /// Ends this process with an error if a check has given the image another size: its contents, which
+  /// the next images are made of, are lost.
+  void require_size(const char* image, std::size_t bytes) const;
+  /// Ends this process with an error: no check can be made.
+  [[noreturn]] void give_up(const Error& error) const;
 
 private:
   static constexpr std::uint64_t min_ms = 100;

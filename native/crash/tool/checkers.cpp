@@ -57,7 +57,7 @@ public:
   }
   const storelog::Log* log() const override { return known_ ? &log_ : nullptr; }
 
-  const char* open(std::byte*, std::size_t, const Moment& moment) override {
+  const char* open(std::byte*, std::size_t bytes, const Moment& moment) override {
     set("NEARFAR_CRASH_ACKNOWLEDGED", moment.acknowledged);
     set("NEARFAR_CRASH_IN_FLIGHT", moment.in_flight);
     set("NEARFAR_CRASH_FINISHED", moment.finished);
@@ -67,7 +67,8 @@ public:
     begin();
     Result<os::Ended> ended =
         os::run_program(arguments_.data(), "/dev/null", output_.fd(), limit_ms());
-    if (!ended) return fail(Failure::crashed, ended.error().what);
+    if (!ended) give_up(ended.error());
+    require_size(recovery_.image.c_str(), bytes);
     if (ended->hung || ended->signal != 0) return lost(*ended, {});
     return judge(ended->code, os::last_line(output_), "the checker exited with ");
   }

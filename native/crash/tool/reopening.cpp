@@ -58,6 +58,7 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, cons
   if (!method_.started) return warnings;
   const OpenWatch watch(program_.path);
   Result<os::Ended> ended = start();
+  require_size(program_.path, pool.size());
   const bool is_there = os::is_at(image_, program_.path);
   if (!ended || ended->hung || ended->signal != 0 || !is_there || !watch.is_opened()) {
     method_.started = false;
@@ -81,7 +82,8 @@ const char* Reopening::open(std::byte* pool, std::size_t bytes, const Moment&) {
     if (const char* damage = inspect({pool, bytes}); damage != nullptr) return damage;
   if (!method_.started) return nullptr;
   Result<os::Ended> ended = start();
-  if (!ended) return fail(Failure::crashed, ended.error().what);
+  if (!ended) give_up(ended.error());
+  require_size(program_.path, bytes);
   const int number = ended->hung ? 0 : number_of(*ended);
   const bool expected =
       std::find(method_.expected.begin(), method_.expected.end(), number) != method_.expected.end();
