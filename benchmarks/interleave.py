@@ -23,7 +23,7 @@ from itertools import product
 from pathlib import Path
 
 from nearfar._native import PlacementTime
-from nearfar.model.interleave import LoadedMemory, SiteLoad, memory_of
+from nearfar.model.interleave import LoadedMemory, SiteLoad, loaded_memory_of
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves
 
@@ -67,7 +67,7 @@ def time_of(
 
 def third() -> list[dict[str, float]]:
     """Gain of 3:1 over all near, by code."""
-    near = memory_of(load_profile("ddr5"))
+    near = loaded_memory_of(load_profile("ddr5"))
     peaks = {share: curve[-1].bandwidth for share, curve in near.curves.curves.items()}
     far = far_with(peaks[1.0] / 3)
     ratio = far.idle_ns / near.idle_ns
