@@ -380,6 +380,30 @@ def test_a_program_that_opens_another_file_than_the_image_is_refused(
     done.assert_refused(2, "the program does not open the image in its place")
 
 
+HUGE = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  long bytes = 256L << 30;
+  int fd = open(arguments[count - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, bytes) != 0) return 1;
+  char* pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (pool == MAP_FAILED) return 1;
+  pool[0] = 1;
+  return 0;
+}
+"""
+
+
+def test_a_pool_that_cannot_be_copied_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "huge", HUGE)
+    for verb in ("lint", "run"):
+        done = run_nearfar("crash", verb, "--", str(program), str(tmp_path / f"pool-{verb}"))
+        assert done.code == 2, done
+        assert "the pool cannot be recorded: the log is incomplete (no memory" in done.stderr
+
+
 SYNCED = """
 #include <fcntl.h>
 #include <sys/mman.h>
