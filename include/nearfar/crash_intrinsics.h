@@ -1,7 +1,9 @@
 /* Reports flushes and fences that a program writes as intrinsics to `nearfar crash run`.
  *
- * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
- *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also call the recorder.
+ * How      compile with the flags of `nearfar crash flags compile`, whose nearfar/crash/immintrin.h
+ *          comes before the compiler's, or with -include nearfar/crash_intrinsics.h (C or C++).
+ *          _mm_clwb, _mm_clflushopt, _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then
+ *          also call the recorder.
  *          Without the recorder in the process the reports are weak symbols that are absent: one
  *          test of a pointer each. _mm_clwb and _mm_clflushopt execute clflush, which needs no
  *          compiler flag, but evicts the line: do not time such a build, and do not ship it.
@@ -36,35 +38,42 @@ __attribute__((weak)) void nearfar_crash_host(int host);
 #define nearfar_crash_end(operation)                                                               \
   (nearfar_crash_end ? nearfar_crash_end(operation) : (void)0)
 #define nearfar_crash_host(host) (nearfar_crash_host ? nearfar_crash_host(host) : (void)0)
-#define NEARFAR_CRASH_FLUSHED(at) (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
-#define NEARFAR_CRASH_STREAM(call, at, bytes)                                                      \
-  ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)
+#define NEARFAR_CRASH_FENCE(instruction)                                                  \
+  __extension__({                                                                                  \
+    __asm__ volatile(".byte 0x3e\n\t" instruction ::: "memory");                                   \
+    if (nearfar_crash_fence) nearfar_crash_fence();                                                \
+  })
 
-#define _mm_clwb(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
-#define _mm_clflushopt(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
-#define _mm_clflush(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
-#define _mm_sfence()                                                                               \
-  (__builtin_ia32_sfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
-#define _mm_mfence()                                                                               \
-  (__builtin_ia32_mfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
-#define _mm_stream_si32(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si32)((at), (value)), (at), 4)
-#define _mm_stream_si64(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si64)((at), (value)), (at), 8)
-#define _mm_stream_si128(at, value)                                                                \
-  NEARFAR_CRASH_STREAM((_mm_stream_si128)((at), (value)), (at), 16)
-#define _mm_stream_pi(at, value) NEARFAR_CRASH_STREAM((_mm_stream_pi)((at), (value)), (at), 8)
-#define _mm_stream_ps(at, value) NEARFAR_CRASH_STREAM((_mm_stream_ps)((at), (value)), (at), 16)
-#define _mm_stream_pd(at, value) NEARFAR_CRASH_STREAM((_mm_stream_pd)((at), (value)), (at), 16)
-#define _mm256_stream_si256(at, value)                                                             \
-  NEARFAR_CRASH_STREAM((_mm256_stream_si256)((at), (value)), (at), 32)
-#define _mm256_stream_ps(at, value)                                                                \
-  NEARFAR_CRASH_STREAM((_mm256_stream_ps)((at), (value)), (at), 32)
-#define _mm256_stream_pd(at, value)                                                                \
-  NEARFAR_CRASH_STREAM((_mm256_stream_pd)((at), (value)), (at), 32)
-#define _mm512_stream_si512(at, value)                                                             \
-  NEARFAR_CRASH_STREAM((_mm512_stream_si512)((at), (value)), (at), 64)
-#define _mm512_stream_ps(at, value)                                                                \
-  NEARFAR_CRASH_STREAM((_mm512_stream_ps)((at), (value)), (at), 64)
-#define _mm512_stream_pd(at, value)                                                                \
-  NEARFAR_CRASH_STREAM((_mm512_stream_pd)((at), (value)), (at), 64)
+/* Each instruction has the prefix of the segment DS, which has no effect: by it, the recorder knows
+ * that it is reported. Operands are evaluated once. */
+#define _mm_clflush(at)                                                                            \
+  __extension__({                                                                                  \
+    const void* const nearfar_crash_at = (at);                                                     \
+    __asm__ volatile(".byte 0x3e\n\tclflush (%0)" : : "r"(nearfar_crash_at) : "memory");           \
+    if (nearfar_crash_flush) nearfar_crash_flush(nearfar_crash_at, 1);                             \
+  })
+#define _mm_clwb(at) _mm_clflush(at)
+#define _mm_clflushopt(at) _mm_clflush(at)
+#define _mm_sfence() NEARFAR_CRASH_FENCE("sfence")
+#define _mm_mfence() NEARFAR_CRASH_FENCE("mfence")
+
+#define NEARFAR_CRASH_STREAM(intrinsic, type, bytes, at, value)                                           \
+  __extension__({                                                                                  \
+    void* const nearfar_crash_at = (at);                                                           \
+    (intrinsic)((type*)nearfar_crash_at, (value));                                                 \
+    if (nearfar_crash_nt_store) nearfar_crash_nt_store(nearfar_crash_at, (bytes));                 \
+  })
+#define _mm_stream_si32(at, value) NEARFAR_CRASH_STREAM(_mm_stream_si32, int, sizeof(int), at, value)
+#define _mm_stream_si64(at, value) NEARFAR_CRASH_STREAM(_mm_stream_si64, long long, sizeof(long long), at, value)
+#define _mm_stream_si128(at, value) NEARFAR_CRASH_STREAM(_mm_stream_si128, __m128i, sizeof(__m128i), at, value)
+#define _mm_stream_pi(at, value) NEARFAR_CRASH_STREAM(_mm_stream_pi, __m64, sizeof(__m64), at, value)
+#define _mm_stream_ps(at, value) NEARFAR_CRASH_STREAM(_mm_stream_ps, float, 16, at, value)
+#define _mm_stream_pd(at, value) NEARFAR_CRASH_STREAM(_mm_stream_pd, double, 16, at, value)
+#define _mm256_stream_si256(at, value) NEARFAR_CRASH_STREAM(_mm256_stream_si256, __m256i, sizeof(__m256i), at, value)
+#define _mm256_stream_ps(at, value) NEARFAR_CRASH_STREAM(_mm256_stream_ps, float, 32, at, value)
+#define _mm256_stream_pd(at, value) NEARFAR_CRASH_STREAM(_mm256_stream_pd, double, 32, at, value)
+#define _mm512_stream_si512(at, value) NEARFAR_CRASH_STREAM(_mm512_stream_si512, __m512i, sizeof(__m512i), at, value)
+#define _mm512_stream_ps(at, value) NEARFAR_CRASH_STREAM(_mm512_stream_ps, float, 64, at, value)
+#define _mm512_stream_pd(at, value) NEARFAR_CRASH_STREAM(_mm512_stream_pd, double, 64, at, value)
 
 #endif

@@ -22,7 +22,7 @@ inline void on_read(const void* at, std::size_t bytes, const void*) {
 inline void on_write(const void* at, std::size_t bytes, const void*) {
   seen(at, bytes, nearfar::cache::Access::store);
 }
-inline void on_no_write(const void*) {}
+inline void on_atomic(const void*, bool) {}
 
 } // namespace
 

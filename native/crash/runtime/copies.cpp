@@ -44,7 +44,7 @@ struct Part {
   std::size_t bytes;
 };
 Part first_part(char* at, std::size_t bytes) {
-  if (const RecordedRegion* region = region_of(at); region != nullptr) {
+  if (const RecordedRegion* region = region_of(at); region != nullptr && region->writable) {
     const auto into = static_cast<std::size_t>(at - region->start);
     return {region->alias + into, std::min(bytes, region->bytes - into)};
   }

@@ -79,7 +79,8 @@ void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void*
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto* machine = static_cast<ucontext_t*>(context);
   const bool writes = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-  if (!writes || region_of(info->si_addr) == nullptr || open_pages == max_pages) {
+  const RecordedRegion* region = region_of(info->si_addr);
+  if (!writes || region == nullptr || !region->writable || open_pages == max_pages) {
     pass_on(signal, earlier_fault, info, context);
     return;
   }

@@ -18,7 +18,8 @@ namespace nearfar::crash::runtime {
 
 namespace {
 
-constexpr std::uint8_t breakpoint = 0xcc; // int3
+constexpr std::uint8_t breakpoint = 0xcc;  // int3
+constexpr std::uint8_t report_mark = 0x3e; // the prefix of the DS segment
 constexpr std::uintptr_t page_bytes = 4096;
 constexpr std::size_t longest = 15;  ///< bytes of an instruction
 constexpr std::size_t lead_in = 512; ///< bytes that are decoded before one of interest
@@ -91,11 +92,17 @@ bool hide(std::uint8_t* at, std::size_t left) {
   return place_breakpoint(at);
 }
 
+/// nearfar/crash_intrinsics.h reports its instructions itself. It marks them by a prefix that has no
+/// effect.
+bool is_reported(const ZydisDecodedInstruction& instruction) {
+  const auto* const prefixes = instruction.raw.prefixes;
+  return std::any_of(prefixes, prefixes + instruction.raw.prefix_count,
+                     [](const auto& prefix) { return prefix.value == report_mark; });
+}
+
 /// How many flushes and fences a segment has that are not seen: with `watch`, those that could not
-/// be replaced. The clflush of a module that reports (`reporting`) are not counted:
-/// nearfar/crash_intrinsics.h compiles each flush to one. A clwb or clflushopt there is the
-/// program's own, in assembly.
-int search(std::uint8_t* code, std::size_t bytes, bool watch, bool reporting) {
+/// be replaced.
+int search(std::uint8_t* code, std::size_t bytes, bool watch) {
   int unseen = 0;
   ZydisDecodedInstruction instruction;
   std::size_t at = 0; // the first instruction that was not decoded
@@ -111,30 +118,12 @@ int search(std::uint8_t* code, std::size_t bytes, bool watch, bool reporting) {
         continue;
       }
       const ZydisMnemonic what = instruction.mnemonic;
-      const bool reported = reporting && (is_fence(what) || what == ZYDIS_MNEMONIC_CLFLUSH);
-      if ((is_flush(what) || is_fence(what)) && !reported)
+      if ((is_flush(what) || is_fence(what)) && !is_reported(instruction))
         if (!watch || !hide(code + at, left)) ++unseen;
       at += instruction.length;
     }
   }
   return unseen;
-}
-
-/// Whether a module names this symbol.
-bool names_symbol(const dl_phdr_info& module, std::string_view symbol) {
-  const char* strings = nullptr;
-  std::size_t bytes = 0;
-  for (int i = 0; i < module.dlpi_phnum; ++i) {
-    if (module.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* entry =
-        reinterpret_cast<const ElfW(Dyn)*>(module.dlpi_addr + module.dlpi_phdr[i].p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
-      if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
-      if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
-    }
-  }
-  return strings != nullptr &&
-         std::string_view(strings, bytes).find(symbol) != std::string_view::npos;
 }
 
 bool is_left_out(const dl_phdr_info& module) {
@@ -154,12 +143,11 @@ int search_module(dl_phdr_info* module, std::size_t, void* context) {
   searched[searched_count++] = key;
   if (is_left_out(*module)) return 0;
   int unseen = 0;
-  const bool reporting = names_symbol(*module, "nearfar_crash_flush");
   for (int i = 0; i < module->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = module->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     auto* code = reinterpret_cast<std::uint8_t*>(module->dlpi_addr + segment.p_vaddr);
-    unseen += search(code, segment.p_filesz, watch, reporting);
+    unseen += search(code, segment.p_filesz, watch);
   }
   if (unseen > 0) report_unseen(unseen, module->dlpi_name);
   return 0;

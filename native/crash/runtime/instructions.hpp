@@ -2,12 +2,13 @@
 // intrinsics or in assembly: no call of theirs passes through the recorder.
 //
 // How            the executable segments of the program and its libraries are searched for the bytes
-//                of these instructions, and decoded around them (Zydis). A flush or fence found there gives way to a breakpoint, whose
-//                trap is recorded with the address that the instruction names. The instruction
-//                itself is not carried out: recorded programs do not rely on it.
+//                of these instructions, and decoded around them (Zydis). A flush or fence found
+//                there gives way to a breakpoint, whose trap is recorded with the address that the
+//                instruction names. The instruction itself is not carried out: recorded programs do
+//                not rely on it.
 //                Libraries that are loaded later are searched when the dynamic linker has them.
-// Left out       the C library, the dynamic linker and libpmem, whose calls are recorded; what
-//                crash_intrinsics.h reports by itself.
+// Left out       the C library, the dynamic linker and libpmem, whose calls are recorded; the
+//                instructions of crash_intrinsics.h, which reports them itself.
 // Thread safety  search_modules() under a lock of its own; the others in any thread and handler.
 #pragma once
 

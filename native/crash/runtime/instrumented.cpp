@@ -2,9 +2,13 @@
 // of ThreadSanitizer's, or by clang with -fsanitize-coverage=bb,trace-stores: the compiler put a
 // call before each.
 //
-// A call comes before its store, so the bytes are taken when the thread calls next, whatever for.
+// A call comes before its store, so the bytes are taken when the thread calls next, whatever for: at
+// the latest with a call by which others may learn of the store (handover.cpp). Other threads take
+// them when they flush the line or load it.
 #include <atomic>
+#include <sys/single_threaded.h>
 
+#include "crash/runtime/lock.hpp"
 #include "crash/runtime/recording.hpp"
 
 namespace {
@@ -13,22 +17,75 @@ using namespace nearfar::crash::runtime;
 
 /// A store that is about to happen, and the code after its call.
 struct Coming {
-  const void* at = nullptr;
+  std::atomic<const void*> at = nullptr; ///< null: nothing is to be recorded
   std::size_t bytes = 0;
   const void* code = nullptr;
+  Author who{};
 };
 thread_local Coming coming;
 std::atomic<bool> called = false;
+
+/// Those of the threads that live. One thread more is only found by itself.
+constexpr int max_threads = 256;
+std::atomic<Coming*> of_threads[max_threads];
+
+/// Takes it, unless another thread has. A program with one thread is spared the locked instruction.
+bool take(Coming& made, const void* at) {
+  if (__libc_single_threaded == 0) return made.at.compare_exchange_strong(at, nullptr);
+  made.at.store(nullptr, std::memory_order_relaxed);
+  return true;
+}
+
+/// Whether it lies in the lines of a range.
+bool is_in_lines(const void* store, const void* at, std::size_t bytes) {
+  constexpr std::uintptr_t line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(at) / line;
+  const auto last = (reinterpret_cast<std::uintptr_t>(at) + bytes - 1) / line;
+  const auto own = reinterpret_cast<std::uintptr_t>(store) / line;
+  return own >= first && own <= last;
+}
 
 } // namespace
 
 namespace nearfar::crash::runtime {
 
 void settle_stores() {
-  if (coming.at == nullptr) return;
-  const Coming made = coming;
-  coming.at = nullptr;
-  report_store(EventKind::store, made.at, made.bytes, made.code);
+  const void* const at = coming.at.load(std::memory_order_relaxed);
+  if (at == nullptr || Lock::is_held()) return;
+  const std::size_t bytes = coming.bytes;
+  const void* const code = coming.code;
+  if (!take(coming, at)) return;
+  settle_transaction(code);
+  report_store_of(author(), at, bytes, code);
+}
+
+void settle_stores_of_others(const void* at, std::size_t bytes) {
+  if (seen != Seen::callbacks || __libc_single_threaded != 0) return;
+  for (const std::atomic<Coming*>& slot : of_threads) {
+    Coming* const other = slot.load();
+    if (other == nullptr || other == &coming) continue;
+    const void* const stored = other->at.load();
+    if (stored == nullptr || !is_in_lines(stored, at, bytes)) continue;
+    const std::size_t size = other->bytes;
+    const void* const code = other->code;
+    if (differs_from_log(stored, size) && take(*other, stored))
+      report_store_of(other->who, stored, size, code);
+  }
+}
+
+void begin_callbacks_of_thread() {
+  for (std::atomic<Coming*>& slot : of_threads) {
+    Coming* none = nullptr;
+    if (slot.load() == nullptr && slot.compare_exchange_strong(none, &coming)) return;
+  }
+}
+
+void end_callbacks_of_thread() {
+  settle_stores();
+  for (std::atomic<Coming*>& slot : of_threads) {
+    Coming* own = &coming;
+    if (slot.load() == &coming && slot.compare_exchange_strong(own, nullptr)) return;
+  }
 }
 
 bool has_callbacks() { return called; }
@@ -43,14 +100,20 @@ inline void on_read(const void* at, std::size_t bytes, const void* code) {
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
   // Read before it is written: threads would take the line from each other.
   if (__builtin_expect(!called.load(std::memory_order_relaxed), 0)) called = true;
-  if (__builtin_expect(coming.at != nullptr, 0)) settle_stores();
+  if (__builtin_expect(coming.at.load(std::memory_order_relaxed) != nullptr, 0)) settle_stores();
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
-  coming = {at, bytes, code};
+  coming.bytes = bytes;
+  coming.code = code;
+  coming.who = author();
+  coming.at.store(at, std::memory_order_release);
 }
 
-/// An exchange has failed that was announced as a write.
-inline void on_no_write(const void* at) {
-  if (coming.at == at) coming.at = nullptr;
+/// An atomic operation is done: others may learn of its store at once.
+inline void on_atomic(const void* at, bool stored) {
+  if (stored)
+    settle_stores();
+  else if (coming.at.load(std::memory_order_relaxed) == at)
+    take(coming, at);
 }
 
 } // namespace

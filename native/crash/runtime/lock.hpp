@@ -24,19 +24,24 @@ public:
     if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
     while (locks_ && busy_.test_and_set(std::memory_order_acquire))
       ;
+    held_ = true;
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
+    held_ = false;
     if (locks_) busy_.clear(std::memory_order_release);
     if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
   }
 
+  /// Whether the calling thread has it: the recorder writes its log, not the program a file.
+  static bool is_held() { return held_; }
   /// In a child of fork(): the thread that held it in the parent does not exist here.
   static void forget() { busy_.clear(); }
 
 private:
   static inline std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  static inline thread_local bool held_ = false;
 
   bool blocks_, locks_;
   std::uint64_t before_ = 0; ///< the kernel's signal set

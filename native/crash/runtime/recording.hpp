@@ -31,7 +31,8 @@ struct RecordedRegion {
   char* start = nullptr; ///< as the program sees it
   std::size_t bytes = 0;
   std::uint64_t offset = 0; ///< in the pool
-  char* alias = nullptr;    ///< the same pages, always writable
+  char* alias = nullptr;    ///< the same pages; writable if the program's descriptor is
+  bool writable = false;    ///< by the program
 };
 
 /// Where stores are looked for; no region where `count` is 0.
@@ -77,16 +78,27 @@ void resized(int fd);
 std::optional<std::uint64_t> end_watch(void* start);
 /// Begins it again, where the region is now.
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
-/// For mprotect(): takes the right to store away again from what is watched of the range.
+/// For mprotect(): knows what the program may store to, and takes the right to do so away again.
 void keep_watch(void* start, std::size_t bytes, int protection);
 
-/// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
-void report_synced(int fd, const void* code);
+/// Who stores: the number of a thread in the log, and its host.
+struct Author {
+  std::uint16_t thread;
+  std::uint8_t host;
 
+  friend bool operator==(const Author&, const Author&) = default;
+};
+/// The calling thread.
+Author author();
 /// The number in the log of a thread that the caller creates; the caller has one before.
 std::uint16_t reserve_thread_number();
 /// The calling thread has this number.
 void use_thread_number(std::uint16_t number);
+
+/// Whether a descriptor is one of the pool.
+bool is_pool(int fd);
+/// Whether stores are not recorded: in a child of fork(), which is noted, or after a failure.
+bool is_unrecorded();
 
 /// So many flushes and fences of a module are not seen.
 void report_unseen(int count, const char* module);
@@ -94,9 +106,16 @@ void report_unseen(int count, const char* module);
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
 void unmapped(void* start, std::size_t bytes);
 
-/// Records a store that a callback announced, now that it has been made; a no-op where there is
-/// none.
+/// A store that a callback announced is recorded when its thread calls next, for then it has been
+/// made; a no-op where there is none.
 void settle_stores();
+/// Records such stores of other threads, if they were made to the range or to its lines.
+void settle_stores_of_others(const void* at, std::size_t bytes);
+/// Such stores of the calling thread, which ends later, can be found by others.
+void begin_callbacks_of_thread();
+void end_callbacks_of_thread();
+/// Whether bytes of the pool differ from those in the log; true where stores are only judged.
+bool differs_from_log(const void* at, std::size_t bytes);
 /// Whether code stored anywhere that was compiled with callbacks.
 bool has_callbacks();
 
@@ -112,6 +131,12 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
+/// One that a callback announced, of this thread or of another.
+void report_store_of(Author who, const void* at, std::size_t bytes, const void* code);
+/// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
+void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
+/// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
+void report_synced(int fd, const void* code);
 /// What the allocator did with these bytes, for the judge.
 void report_use(Use use, const void* at, std::size_t bytes, const void* code);
 /// A load, in a program of two hosts.

@@ -3,8 +3,6 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
-#include <dlfcn.h>
-#include <pthread.h>
 
 #include "crash/runtime/recording.hpp"
 
@@ -39,39 +37,6 @@ void wait_until(Done done) {
   }
 }
 
-/// Of each created thread: its destructor runs when the thread ends, in whatever way.
-struct ThreadEnd {
-  ThreadEnd() = default;
-  ThreadEnd(const ThreadEnd&) = delete;
-  ThreadEnd& operator=(const ThreadEnd&) = delete;
-  ~ThreadEnd() {
-    settle_stores();
-    steps.fetch_add(1);
-    if (number == first)
-      others_may_go = true;
-    else
-      others_ended.fetch_add(1);
-  }
-};
-thread_local ThreadEnd at_thread_end;
-
-struct Created {
-  void* (*start)(void*);
-  void* argument;
-  int number;
-  std::uint16_t in_log;
-};
-
-void* run_created(void* context) {
-  auto* const made = static_cast<Created*>(context);
-  const Created what = *made;
-  delete made;
-  number = what.number;
-  use_thread_number(what.in_log);
-  [[maybe_unused]] const ThreadEnd& registered = at_thread_end;
-  return what.start(what.argument);
-}
-
 } // namespace
 
 void request_turn(const char* text) {
@@ -102,18 +67,24 @@ void turn_at_flush() {
   });
 }
 
-} // namespace nearfar::crash::runtime
-
-using namespace nearfar::crash::runtime;
-
-extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
-                                                             const pthread_attr_t* attributes,
-                                                             void* (*start)(void*),
-                                                             void* argument) noexcept {
-  using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static auto* const real = reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
-  if (!has_turns()) return real(thread, attributes, start, argument);
-  auto* const made =
-      new Created{start, argument, threads_created.fetch_add(1) + 1, reserve_thread_number()};
-  return real(thread, attributes, run_created, made);
+NumberedThread number_thread() {
+  if (!has_turns()) return {};
+  return {threads_created.fetch_add(1) + 1, reserve_thread_number()};
 }
+
+void turn_at_thread_start(NumberedThread made) {
+  if (!has_turns()) return;
+  number = made.number;
+  use_thread_number(made.in_log);
+}
+
+void turn_at_thread_end() {
+  if (number == 0) return;
+  steps.fetch_add(1);
+  if (number == first)
+    others_may_go = true;
+  else
+    others_ended.fetch_add(1);
+}
+
+} // namespace nearfar::crash::runtime

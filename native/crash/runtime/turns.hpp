@@ -20,6 +20,17 @@ void request_turn(const char* text);
 /// Whether a turn was requested: threads have the numbers above in the log, too.
 bool has_turns();
 
+/// The number of a created thread, from 1, and the one that it has in the log.
+struct NumberedThread {
+  int number = 0;
+  std::uint16_t in_log = 0;
+};
+/// For the next thread that is created.
+NumberedThread number_thread();
+/// The calling thread begins, or ends.
+void turn_at_thread_start(NumberedThread made);
+void turn_at_thread_end();
+
 /// The calling thread begins or ends an operation.
 void turn_at_begin();
 void turn_at_end();

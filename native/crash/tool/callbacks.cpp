@@ -12,7 +12,7 @@ inline void on_read(const void* at, std::size_t bytes, const void*) {
 inline void on_write(const void* at, std::size_t bytes, const void*) {
   nearfar::crash::on_write(at, bytes);
 }
-inline void on_no_write(const void*) {}
+inline void on_atomic(const void*, bool) {}
 
 } // namespace
 

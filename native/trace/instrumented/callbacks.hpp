@@ -3,8 +3,8 @@
 // Names and signatures are those of LLVM's ThreadSanitizer interface, which GCC shares; its library
 // is not linked. Included by one file of a program or library, which defines before it, in this
 // namespace scope, on_read(at, bytes, code) and on_write(at, bytes, code): called before the
-// access, `code` being the return address into the program; and on_no_write(at), called after an
-// exchange that was announced as a write and failed. That file is compiled without instrumentation.
+// access, `code` being the return address into the program; and on_atomic(at, stored), called after
+// an atomic operation that was announced as a write: `stored` is false if an exchange has failed. That file is compiled without instrumentation.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,9 @@ NEARFAR_ACCESS(16)
   NEARFAR_CALLBACK type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                                           \
+    const type result = __atomic_##name(at, value, __ATOMIC_SEQ_CST);                              \
+    on_atomic(const_cast<type*>(at), true);                                                        \
+    return result;                                                                                 \
   }
 #define NEARFAR_ATOMIC(bits, type)                                                                 \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
@@ -67,11 +69,14 @@ NEARFAR_ACCESS(16)
   NEARFAR_CALLBACK void __tsan_atomic##bits##_store(volatile type* at, type value, int) {          \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
+    on_atomic(const_cast<type*>(at), true);                                                        \
   }                                                                                                \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {       \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                       \
+    const type result = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                          \
+    on_atomic(const_cast<type*>(at), true);                                                        \
+    return result;                                                                                 \
   }                                                                                                \
   NEARFAR_ATOMIC_CHANGE(bits, type, fetch_add)                                                     \
   NEARFAR_ATOMIC_CHANGE(bits, type, fetch_sub)                                                     \
@@ -84,7 +89,7 @@ NEARFAR_ACCESS(16)
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
     const bool done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,    \
                                                   __ATOMIC_SEQ_CST);                               \
-    if (!done) on_no_write(const_cast<type*>(at));                                                 \
+    on_atomic(const_cast<type*>(at), done);                                                        \
     return done;                                                                                   \
   }                                                                                                \
   NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_weak(                                \

@@ -86,7 +86,7 @@ void at_thread_end(void* recorder) { static_cast<ThreadRecorder*>(recorder)->pub
                                             const void* code) {
   access(at, bytes, true, code);
 }
-inline void on_no_write(const void*) {}
+inline void on_atomic(const void*, bool) {}
 
 int record_module(dl_phdr_info* info, std::size_t, void* recorder) {
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {

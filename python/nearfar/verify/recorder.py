@@ -17,6 +17,7 @@ from nearfar.errors import BadInputError
 from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
+from nearfar.verify.reopening import recorded_pool
 
 RECORDER = "libnearfar-crash-recorder.so"
 HEAP = "libnearfar-crash-heap.so"
@@ -103,16 +104,20 @@ def record(
 
 
 def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
-    """What a program did that is not in its log, in sentences: how it failed, and whether a child
-    stored to the pool."""
+    """What a program did that is not in its log, in sentences: how it failed, and which other
+    processes stored to the pool, or can have."""
     found = []
     if code:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         found.append(f"{program[0]} {how}; what it did until then is judged")
-    if Path(f"{log}.forked").exists():
+    note = Path(f"{log}.unrecorded")
+    processes = set(note.read_text(errors="surrogateescape").splitlines()) if note.exists() else ()
+    if "" in processes:
         found.append(
             f"a process that {program[0]} forked stored to the pool: its stores are not judged"
         )
+    if str(recorded_pool(log)) in processes:
+        found.append("a second process maps the pool for writing: its stores are not judged")
     return found
 
 
@@ -120,7 +125,8 @@ def compile_flags() -> str:
     """What GCC requires to instrument the stores of a program, to call the C library's copies,
     which are recorded, in place of its own, and to report flushes that are intrinsics."""
     instrument = "-g -fsanitize=thread -fno-builtin --param=tsan-instrument-func-entry-exit=0"
-    return f"{instrument} -include {shlex.quote(str(INCLUDE_DIR / 'nearfar/crash_intrinsics.h'))}"
+    headers = (INCLUDE_DIR / "nearfar" / "crash", INCLUDE_DIR)
+    return f"{instrument} {shlex.join(f'-isystem{folder}' for folder in headers)}"
 
 
 def link_flags() -> str:

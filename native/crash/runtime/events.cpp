@@ -1,0 +1,290 @@
+#include "crash/runtime/events.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/single_threaded.h>
+
+#include "crash/runtime/callers.hpp"
+#include "crash/runtime/judging.hpp"
+#include "crash/runtime/lock.hpp"
+#include "crash/runtime/turns.hpp"
+
+namespace nearfar::crash::runtime {
+
+Recording recording;
+std::atomic<bool> two_hosts{false};
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+
+std::atomic<std::uint16_t> threads{0};
+/// A thread that takes turns for two hosts has a number on each.
+thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
+thread_local std::uint8_t host = 0;
+/// The thread has flushed lines, or made non-temporal stores, and no fence has followed.
+thread_local bool waits_for_fence = false;
+
+/// The calls that led to a store, if they are of interest: what a library does is not judged.
+std::optional<SiteNumber> caller_of(const void* code) {
+  if (judge() != nullptr && is_in_library(code)) return {};
+  return caller_site(*recording.writer, code);
+}
+
+bool others_store() { return __libc_single_threaded == 0 || recording.has_children; }
+
+/// Calls visit(region, offset in it, bytes) for what lies in the pool of a range that begins there.
+template <class Visit>
+void each_part(const void* at, std::size_t bytes, Visit visit) {
+  const auto* from = static_cast<const char*>(at);
+  while (bytes > 0) {
+    const RecordedRegion* region = region_of(from);
+    if (region == nullptr) return;
+    const auto into = static_cast<std::uint64_t>(from - region->start);
+    const std::size_t part = std::min<std::size_t>(bytes, region->bytes - into);
+    visit(*region, into, part);
+    from += part;
+    bytes -= part;
+  }
+}
+
+/// Before lines are flushed: records what was stored to them and has not been seen. With faults,
+/// that is what another thread stored while the page was open; with callbacks, what code without
+/// them stored.
+void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t bytes,
+                 const void* code) {
+  const bool faults = seen == Seen::faults;
+  if (recording.shadow == nullptr || (faults && __libc_single_threaded != 0)) return;
+  const std::uint64_t offset = region.offset + into;
+  if (offset >= recording.pool_bytes) return;
+  const std::size_t lines =
+      std::min<std::uint64_t>((bytes + 63) / 64 * 64, recording.pool_bytes - offset);
+  const bool of_library = !faults && is_in_library(code);
+  const Stored changes =
+      of_library ? Stored{.code = code, .caller = caller_of(code)} : Stored{0, 0};
+  const std::size_t changed =
+      compare(region.alias + into, offset, lines, EventKind::store, author(), changes);
+  if (!faults && !of_library && !recording.has_children) recording.unseen += changed;
+}
+
+void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, const void* code) {
+  const std::optional<SiteNumber> caller = caller_of(code);
+  char* const shadow = recording.shadow;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    // What was there already changes no image: a thread that waits for a lock would fill the log.
+    if (judge() == nullptr && !two_hosts &&
+        std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
+      return;
+    if (shadow != nullptr) std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    put(kind, who, region.offset + into, part, region.alias + into, code, caller);
+  });
+}
+
+/// Flushes of the whole pool; an event has less than 4 GiB.
+void put_flush_of_all(const void* code) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 30;
+  for (std::uint64_t at = 0; at < recording.pool_bytes; at += most)
+    put(EventKind::flush, author(), at, std::min(most, recording.pool_bytes - at), nullptr, code);
+}
+
+} // namespace
+
+Author author() {
+  if (thread[host] == UINT16_MAX) thread[host] = threads.fetch_add(1);
+  return {thread[host], host};
+}
+
+std::uint16_t reserve_thread_number() {
+  author(); // the caller has a number before the thread that it creates
+  return threads.fetch_add(1);
+}
+
+void use_thread_number(std::uint16_t number) { thread[host] = number; }
+
+void continue_on_host(int number) {
+  settle_stores();
+  if (number < 0 || number >= storelog::hosts) {
+    std::fprintf(stderr, "nearfar: nearfar_crash_host(%d): there are hosts 0 and 1\n", number);
+    std::abort();
+  }
+  host = static_cast<std::uint8_t>(number);
+  if (host != 0) two_hosts = true;
+}
+
+void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
+         const void* code, std::optional<SiteNumber> caller) {
+  const bool needs_fence = kind == EventKind::flush || kind == EventKind::nt_store;
+  if (who != outside && (needs_fence || kind == EventKind::fence)) waits_for_fence = needs_fence;
+  const SiteNumber site = site_of(*recording.writer, code, caller);
+  const auto size = static_cast<std::uint32_t>(bytes);
+  if (judge() != nullptr)
+    judge()->take({kind, site.of_library,
+                   code == nullptr && !needs_fence ? Judge::any_thread : who.thread, site.number,
+                   size, address});
+  else
+    recording.writer->event(kind, who.thread, site.number, address, size, data, who.host);
+}
+
+bool Stored::is_of_another(std::uint64_t at) const {
+  return others_store() && (at < begin || at >= end);
+}
+
+std::uint64_t Stored::end_of_part(std::uint64_t at) const {
+  return !others_store() || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
+}
+
+bool Stored::is_judged_whole(std::uint64_t from, std::uint64_t to) const {
+  return all && judge() != nullptr && code != nullptr && from >= begin && to <= end;
+}
+
+std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
+                    Author who, const Stored& stored) {
+  std::size_t changed = 0;
+  for (std::size_t at = 0; at < bytes;) {
+    char* old = recording.shadow + offset;
+    if (now[at] == old[at]) {
+      ++at;
+      continue;
+    }
+    const std::size_t most = std::min(bytes, stored.end_of_part(offset + at) - offset);
+    std::size_t end = at + 1; // up to 7 equal bytes within one store are part of it
+    for (std::size_t same = 0, i = end; i < most && same < 8; ++i) {
+      same = now[i] == old[i] ? same + 1 : 0;
+      if (same == 0) end = i + 1;
+    }
+    std::memcpy(old + at, now + at, end - at);
+    const bool of_another = stored.is_of_another(offset + at);
+    if (of_another && __libc_single_threaded != 0) { // a child: what it does is not judged
+      put(EventKind::nt_store, outside, offset + at, end - at, now + at, nullptr);
+      put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
+    } else if (of_another) // its code is not known
+      put(kind, who, offset + at, end - at, now + at, nullptr);
+    else if (!stored.is_judged_whole(offset + at, offset + end))
+      put(kind, who, offset + at, end - at, now + at, stored.code, stored.caller);
+    changed += end - at;
+    at = end;
+  }
+  return changed;
+}
+
+void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
+  settle_stores();
+  if (recording.pool_bytes == 0) return;
+  if (kind == EventKind::flush && bytes > 0 && region_of(at) != nullptr) {
+    turn_at_flush();
+    settle_stores_of_others(at, bytes);
+  }
+  const Lock locked;
+  if (recording.writer == nullptr) return;
+  if (storelog::marks(kind)) {
+    put(kind, author(), bytes, 0, nullptr, code);
+    // A program that is killed loses little. Where stores are cheap to record, this is not.
+    if (kind == EventKind::fence && seen == Seen::faults) recording.writer->flush();
+    return;
+  }
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    const std::uint64_t from = region.offset + into;
+    const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
+    const std::size_t size = from + part - first;
+    if (kind == EventKind::flush) find_unseen(region, first - region.offset, size, code);
+    put(kind, author(), first, size, nullptr, code);
+  });
+}
+
+void report_clflush(const void* at, const void* code) {
+  const bool others_wait = waits_for_fence;
+  report(EventKind::flush, at, 1, code);
+  if (!others_wait) report(EventKind::fence, nullptr, 0, code);
+}
+
+void report_synced(int fd, const void* code) {
+  if (!is_pool(fd)) return;
+  settle_stores();
+  for (int i = 0; i < regions.count; ++i)
+    settle_stores_of_others(regions.region[i].start, regions.region[i].bytes);
+  {
+    const Lock locked;
+    if (recording.writer == nullptr) return;
+    for (int i = 0; i < regions.count; ++i)
+      find_unseen(regions.region[i], 0, regions.region[i].bytes, code);
+    put_flush_of_all(code);
+  }
+  report(EventKind::fence, nullptr, 0, code);
+}
+
+void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code) {
+  if (region_of(at) == nullptr) return;
+  settle_stores();
+  settle_transaction(code);
+  const Lock locked;
+  if (!is_unrecorded()) put_store(kind, author(), at, bytes, code);
+}
+
+void report_store_of(Author who, const void* at, std::size_t bytes, const void* code) {
+  const Lock locked;
+  if (!is_unrecorded()) put_store(EventKind::store, who, at, bytes, code);
+}
+
+bool differs_from_log(const void* at, std::size_t bytes) {
+  bool differs = recording.shadow == nullptr;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    differs |= recording.shadow != nullptr &&
+               std::memcmp(recording.shadow + region.offset + into, region.alias + into, part) != 0;
+  });
+  return differs;
+}
+
+void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code) {
+  if (!is_pool(fd)) return;
+  for (int i = 0; i < regions.count; ++i) {
+    const RecordedRegion& region = regions.region[i];
+    const std::uint64_t from = std::max(offset, region.offset);
+    const std::uint64_t end = std::min(offset + bytes, region.offset + region.bytes);
+    if (from < end)
+      report_store(EventKind::store, region.start + (from - region.offset), end - from, code);
+  }
+}
+
+void report_use(Use use, const void* at, std::size_t bytes, const void* code) {
+  settle_stores();
+  const Lock locked;
+  if (recording.writer == nullptr || judge() == nullptr) return;
+  const SiteNumber site = site_of(*recording.writer, code);
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    judge()->take(use, {EventKind::store, false, author().thread, site.number,
+                        static_cast<std::uint32_t>(part), region.offset + into});
+  });
+}
+
+void report_load(const void* at, std::size_t bytes, const void* code) {
+  if (region_of(at) == nullptr) return;
+  settle_stores();
+  settle_stores_of_others(at, bytes); // what is loaded was stored before
+  const Lock locked;
+  if (recording.writer == nullptr) return;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    put(EventKind::load, author(), region.offset + into, part, nullptr, code);
+  });
+}
+
+void report_changes(EventKind kind, const NamedBytes& stored, const void* code) {
+  settle_transaction(code);
+  const Lock locked;
+  const RecordedRegion* region = region_of(stored.bytes.data());
+  if (region == nullptr || is_unrecorded()) return;
+  const auto at = static_cast<std::uint64_t>(reinterpret_cast<const char*>(stored.bytes.data()) -
+                                             region->start);
+  const std::uint64_t page = at / page_bytes * page_bytes;
+  const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
+  const std::size_t size = std::min(stored.bytes.size(), page + bytes - at);
+  const std::uint64_t begin = region->offset + at;
+  const Stored own{begin, begin + size, code, caller_of(code), stored.all};
+  compare(region->alias + page, region->offset + page, bytes, kind, author(), own);
+  if (judge() == nullptr || !stored.all) return;
+  put(kind, author(), begin, size, nullptr, code, own.caller);
+}
+
+} // namespace nearfar::crash::runtime
