@@ -47,15 +47,26 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
-/// What is missing of a store `from` to the line of `address` that is not flushed early enough.
+/// Whether the thread of event `from` makes a fence after it.
+bool fenced(const Log& log, std::size_t from) {
+  return std::any_of(log.events.begin() + static_cast<std::ptrdiff_t>(from), log.events.end(),
+                     [thread = log.events[from].thread](const Event& event) {
+                       return event.kind == EventKind::fence && event.thread == thread;
+                     });
+}
+
+/// What is missing of a store `from` to the line of `address` that is not flushed early enough. Where
+/// another thread flushes it, and a fence of that thread follows, it does so too late.
 Missing missing_flush(const Log& log, std::size_t from, std::uint64_t address) {
-  bool fenced = false; // before the flush
+  const Event& store = log.events[from];
+  bool after_fence = false; // of the store's thread
   for (std::size_t i = from; i < log.events.size(); ++i) {
     const Event& event = log.events[i];
-    fenced |= event.kind == EventKind::fence && event.thread == log.events[from].thread;
-    if (event.kind == EventKind::flush && event.host == log.events[from].host &&
-        covers_line(event, address))
-      return fenced ? Missing::late_flush : Missing::fence;
+    after_fence |= event.kind == EventKind::fence && event.thread == store.thread;
+    if (event.kind != EventKind::flush || event.host != store.host || !covers_line(event, address))
+      continue;
+    const bool by_another = event.thread != store.thread && fenced(log, i);
+    return after_fence || by_another ? Missing::late_flush : Missing::fence;
   }
   return Missing::flush;
 }

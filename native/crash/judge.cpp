@@ -17,6 +17,11 @@ bool is_later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_
 
 constexpr std::uint8_t all_bytes = 0xF; ///< of a word
 
+/// The parts of an entry for a page: the one thread that stores to it, from 1, or several.
+constexpr std::uint8_t is_touched = 1;
+constexpr unsigned several_threads = 127;
+std::uint8_t of_thread(unsigned thread) { return static_cast<std::uint8_t>(thread << 1); }
+
 /// Those bytes of a word of so many bytes that lie in [address, end), a bit for each.
 std::uint8_t bytes_of(std::uint64_t word, std::uint64_t word_bytes, std::uint64_t address,
                       std::uint64_t end) {
@@ -35,7 +40,8 @@ std::size_t Judge::memory_bytes(std::uint64_t pool_bytes) {
          rounded(pool_bytes / page_bytes + 1) + rounded(words * sizeof(Word));
 }
 
-Judge::Judge(void* memory, std::uint64_t pool_bytes) : pool_bytes_(pool_bytes) {
+Judge::Judge(void* memory, std::uint64_t pool_bytes, Told told)
+    : pool_bytes_(pool_bytes), told_(told) {
   auto* at = static_cast<char*>(memory);
   const auto section = [&](std::uint64_t bytes) { return std::exchange(at, at + rounded(bytes)); };
   head_ = reinterpret_cast<Head*>(section(sizeof(Head)));
@@ -52,7 +58,7 @@ void Judge::for_words(std::uint64_t address, std::uint64_t bytes, const Visit& v
   if (bytes == 0) return;
   const std::uint64_t end = address + bytes;
   for (std::uint64_t page = address / page_bytes; page * page_bytes < end; ++page)
-    touched_[page] = 1;
+    touched_[page] |= is_touched;
   for (std::uint64_t word = address / word_bytes; word * word_bytes < end; ++word)
     visit(words_[word], bytes_of(word, word_bytes, address, end));
 }
@@ -155,6 +161,7 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     word.reported = word.flushed_by_other = false;
     if (persists) set_flushed(word, thread, mask);
   });
+  remember_thread(event);
   if (event.of_library) use_again(event.address + event.bytes);
   if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
   if (non_temporal) note(thread.awaiting, event.address, event.bytes, event.site);
@@ -168,6 +175,24 @@ void Judge::use_again(std::uint64_t address) {
        words_[word].freed;
        ++word)
     words_[word].freed = false;
+}
+
+void Judge::remember_thread(const JudgedEvent& store) {
+  const unsigned thread = 1u + store.thread % (several_threads - 1);
+  const std::uint64_t end = store.address + store.bytes;
+  for (std::uint64_t page = store.address / page_bytes; page * page_bytes < end; ++page) {
+    const unsigned before = touched_[page] >> 1;
+    if (before == thread || before == several_threads) continue;
+    touched_[page] = of_thread(before == 0 ? thread : several_threads) | is_touched;
+  }
+}
+
+/// Whether a thread can have stored there what was there before, unseen.
+bool Judge::may_miss_stores(std::uint64_t address, std::uint64_t bytes) const {
+  if (told_ == Told::all) return false;
+  for (std::uint64_t page = address / page_bytes; page * page_bytes < address + bytes; ++page)
+    if (touched_[page] >> 1 == several_threads) return true;
+  return false;
 }
 
 void Judge::flush(const JudgedEvent& event) {
@@ -194,7 +219,7 @@ void Judge::flush(const JudgedEvent& event) {
   if (event.of_library) return;
   // A thread does not know that another has flushed what it stored; a store to a freed object was
   // reported, and left no state.
-  if (!dirty && !was_others && !freed)
+  if (!dirty && !was_others && !freed && !may_miss_stores(from, bytes))
     add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
         event.bytes);
   if (!thread.active) return;

@@ -60,6 +60,12 @@ enum class Use : std::uint8_t {
   never_durable, ///< initialized anew by each process that opens the pool
 };
 
+/// Which stores a judge is told of.
+enum class Told : std::uint8_t {
+  all,
+  changes, ///< not those that change nothing, on pages to which several threads store
+};
+
 class Judge {
 public:
   static constexpr std::uint32_t no_site = UINT32_MAX;
@@ -69,7 +75,7 @@ public:
   /// Address space for a pool of this size.
   static std::size_t memory_bytes(std::uint64_t pool_bytes);
   /// `memory` has that many bytes: zeros, or what a judge left there.
-  Judge(void* memory, std::uint64_t pool_bytes);
+  Judge(void* memory, std::uint64_t pool_bytes, Told told = Told::all);
 
   void take(const JudgedEvent& event);
   /// The kind of the event does not matter.
@@ -146,6 +152,8 @@ private:
   void for_touched_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit);
 
   void store(const JudgedEvent& event, bool non_temporal);
+  void remember_thread(const JudgedEvent& store);
+  bool may_miss_stores(std::uint64_t address, std::uint64_t bytes) const;
   void flush(const JudgedEvent& event);
   void fence(Thread& thread);
   void log(const JudgedEvent& event);
@@ -169,8 +177,9 @@ private:
   Head* head_;
   Thread* threads_;
   JudgedFinding* findings_;
-  Note* notes_;           ///< the first is not used
-  std::uint8_t* touched_; ///< by page: some of its words have a state
+  Note* notes_; ///< the first is not used
+  Told told_;
+  std::uint8_t* touched_; ///< by page: some of its words have a state (bit 0); who stores to it
   Word* words_;
 };
 

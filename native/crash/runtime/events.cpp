@@ -67,7 +67,8 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
       of_library ? Stored{.code = code, .caller = caller_of(code)} : Stored{0, 0};
   const std::size_t changed =
       compare(region.alias + into, offset, lines, EventKind::store, author(), changes);
-  if (!faults && !of_library && !recording.has_children) recording.unseen += changed;
+  if (faults || of_library || recording.has_children) return;
+  recording.unseen += (changed + 3) / 4 * 4; // words, as in coverage.hpp
 }
 
 void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, const void* code) {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/recording.hpp"
 #include "os/library_descriptor.hpp"
 
 namespace nearfar::crash::runtime {
@@ -44,7 +45,8 @@ bool begin_judgement(std::uint64_t pool_bytes) {
   if (memory == MAP_FAILED) return false;
   file.close();
   unsetenv("NEARFAR_CRASH_JUDGE");
-  current = new (judge_memory) Judge(memory, pool_bytes);
+  const Told told = seen == Seen::faults ? Told::changes : Told::all;
+  current = new (judge_memory) Judge(memory, pool_bytes, told);
   return true;
 }
 

@@ -73,8 +73,16 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, cons
     const std::string said = os::last_line(output_);
     warn("the program ends with " + std::to_string(number) +
          (said.empty() ? "" : " (" + said + ")") + ": this is expected");
+  } else {
+    succeeds_ = true;
   }
   return warnings;
+}
+
+std::vector<std::string> Reopening::require_success() {
+  if (!method_.started || succeeds_) return {};
+  method_.started = false;
+  return {"the program fails on each undamaged pool: it is not started on images"};
 }
 
 const char* Reopening::open(std::byte* pool, std::size_t bytes, const Moment&) {

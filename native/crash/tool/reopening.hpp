@@ -37,6 +37,9 @@ public:
   /// Expects from now on what happens on the image as it is; `when` names it in warnings. Returns
   /// these.
   std::vector<std::string> expect(std::span<const std::byte> pool, const char* when);
+  /// After that for each pool that is known to be good: a program that fails on all of them says
+  /// nothing of others, and is not started. Returns warnings.
+  std::vector<std::string> require_success();
   const Method& method() const { return method_; }
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override;
@@ -49,6 +52,7 @@ private:
   const os::File& image_;
   os::File output_;
   Method method_;
+  bool succeeds_ = false; ///< on one of those pools
 };
 
 } // namespace nearfar::crash

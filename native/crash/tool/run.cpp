@@ -51,6 +51,8 @@ std::vector<std::string> expect(Reopening& check, const storelog::Log& log, Aren
   };
   on(last_image(log), "that it left");
   on(log.image, "that it found");
+  for (std::string& warning : check.require_success())
+    warnings.push_back(std::move(warning));
   return warnings;
 }
 
@@ -82,7 +84,7 @@ Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const stor
   if (!check->method().inspected && !check->method().started)
     return Error::make(Errc::bad_input, "nothing can check the images: %s",
                        warnings.empty() ? "no argument of the program names its pool"
-                                        : warnings.front().c_str())
+                                        : warnings.back().c_str())
         .try_next("name the pool in an argument of the program, or give a --checker");
   print_method(check->method(), warnings);
   return std::unique_ptr<Checked>(std::move(check));

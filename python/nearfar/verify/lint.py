@@ -12,8 +12,9 @@ from nearfar.errors import ExitCode
 from nearfar.verify.explorer import place_and_caller, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
-#: What calls a program's main function: no call of the program.
-_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x")
+#: Calls that are none of the program: what calls its main function, and headers of the C++ library,
+#: of which each thread that is started passes through several.
+_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x|\S*/include/c\+\+/")
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 

@@ -44,7 +44,7 @@ def _verdict(result: Exploration) -> str:
     )
     if result.uncertain():
         return (
-            f"inconclusive: {result.violations:,} violations, all by stores whose order is not "
+            f"inconclusive: {_violations(result.violations)}, by stores whose order is not "
             "known, as another thread stored to their page; --recorder instrumented knows it"
         )
     if result.violations:
@@ -54,7 +54,7 @@ def _verdict(result: Exploration) -> str:
             if result.cut_off
             else ""
         )
-        return f"{result.violations:,} violations{ended}"
+        return f"{_violations(result.violations)}{ended}"
     if result.verdict == "clean":
         all_tried = f"each of {result.stores:,} stores was tried in both orders"
         return "no violation" if result.states_left == 0 else f"no violation: {all_tried}"
@@ -67,6 +67,10 @@ def _verdict(result: Exploration) -> str:
     if result.interleavings_tried < result.interleavings:
         return "inconclusive: no violation so far; --interleave allows more interleavings"
     return f"inconclusive: no violation so far; only {tried}. Give a larger --budget"
+
+
+def _violations(count: int) -> str:
+    return "1 violation" if count == 1 else f"{count:,} violations"
 
 
 def count_text(images: float) -> str:
@@ -96,7 +100,7 @@ def _crash(count: CrashCount) -> str:
     left = f", at most {count_text(count.states_left)} left" if count.states_left else ""
     return (
         f"  {CRASHES[count.caches_lost]}: {count.states:,} images{left}, "
-        f"{count.violations:,} violations"
+        f"{_violations(count.violations)}"
     )
 
 
