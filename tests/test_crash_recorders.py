@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import PROGRAMS, crash_run, document, needs_libpmem
-from nearfar.process.helpers import shipped
-from nearfar.verify.recorder import RECORDER, record
+from crashing import PROGRAMS, crash_run, document, needs_libpmem, needs_libpmemobj
+from nearfar.verify.recorder import compile_flags, link_flags, record
 
 pytestmark = needs_libpmem
 
@@ -21,16 +22,16 @@ RECORDERS = ("preload", "instrumented")
 def compiled_for(recorder: str, folder: Path, name: str, *flags: str) -> Path:
     """A program of tests/programs as the recorder requires it."""
     text = (PROGRAMS / f"{name}.c").read_text()
+    library = "-lpmemobj" if "<libpmemobj.h>" in text else "-lpmem"
     if recorder == "preload":
-        return compile_c(folder, name, text, *flags, "-lpmem")
+        return compile_c(folder, name, text, *flags, library)
     source, part = folder / f"{name}.c", folder / f"{name}.o"
     source.write_text(text)
-    subprocess.run(
-        ["gcc", "-g", "-O1", "-fsanitize=thread", "-c", source, "-o", part, *flags], check=True
-    )
+    compiling = ["gcc", "-O1", *shlex.split(compile_flags()), "-Wall", "-Werror", *flags]
+    subprocess.run([*compiling, "-c", source, "-o", part], check=True)
     program = folder / name
-    library = str(shipped(RECORDER))
-    subprocess.run(["gcc", part, "-o", program, library, "-lpmem"], check=True)
+    linked = shlex.split(link_flags())
+    subprocess.run(["gcc", part, "-o", program, *linked, library], check=True)
     return program
 
 
@@ -72,3 +73,85 @@ def test_a_pool_that_cannot_be_mapped_again_ends_the_recording_not_the_program(
     assert "recording ends: the pool cannot be mapped a second time" in done.stderr
     assert done.code == 3, done
     assert document(done)["verdict"] == "inconclusive"
+
+
+def judged(
+    run: RunNearfar, verb: str, recorder: str, program: Path, *arguments: str
+) -> dict[str, Any]:
+    """The document of ``crash lint`` or ``crash run`` on a program and a new pool."""
+    pool = program.with_name("pool")
+    pool.unlink(missing_ok=True)
+    flags = ("--recorder", recorder, "--json", "-")
+    return document(run("crash", verb, *flags, "--", str(program), str(pool), *arguments))
+
+
+def lines_with(name: str, mark: str) -> set[str]:
+    """FILE:LINE of each line of a program that ends with a mark."""
+    text = (PROGRAMS / f"{name}.c").read_text()
+    return {f"{name}.c:{n}" for n, line in enumerate(text.splitlines(), 1) if line.endswith(mark)}
+
+
+@pytest.mark.parametrize("way", ["mutex", "semaphore", "barrier", "pipe", "end", "race"])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_store_that_another_thread_persists(
+    recorder: str, way: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "handed_over")
+    found = judged(run_nearfar, "lint", recorder, program, way, "persist")
+    assert (found["verdict"], found["findings"], found["warnings"]) == ("clean", [], [])
+    found = judged(run_nearfar, "run", recorder, program, way)
+    (finding,) = found["findings"]
+    assert finding["missing"] == "flush"
+    assert {Path(finding["store"]).name} == lines_with("handed_over", "// HANDED")
+
+
+WAYS = ("pwrite", "write", "pwritev", "sendfile", "read-only", "mprotect", "munmap")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_stores_and_flushes_by_other_ways(
+    recorder: str, way: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "pool_file")
+    found = judged(run_nearfar, "run", recorder, program, way, "persist")
+    assert (found["verdict"], found["warnings"]) == ("clean", [])
+    (finding,) = judged(run_nearfar, "lint", recorder, program, way)["findings"]
+    assert finding["rule"] == "unflushed"
+    if way != "sendfile":
+        assert Path(finding["place"]).name in lines_with("pool_file", "// STORED")
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_second_process_that_maps_the_pool_makes_the_result_inconclusive(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "pool_file")
+    for verb in ("lint", "run"):
+        found = judged(run_nearfar, verb, recorder, program, "spawn", "persist")
+        errors = [f for f in found["findings"] if f.get("level") != "note"]
+        assert (found["verdict"], errors) == ("inconclusive", [])
+        assert (
+            "a second process maps the pool for writing: its stores are not judged"
+            in found["warnings"]
+        )
+
+
+@needs_libpmemobj
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_pool_of_libpmemobj(
+    recorder: str, is_new: bool, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "counted_list")
+    pool = tmp_path / "pool"
+    flags = ("--recorder", recorder, "--budget", "30", "--json", "-", "--")
+    if not is_new:
+        subprocess.run([program, pool], check=True)
+    found = document(run_nearfar("crash", "run", *flags, str(program), str(pool)))
+    # Without --budget the verdict is clean: each store needs two images or more.
+    assert (found["violations"], found["warnings"]) == (0, [])
+    assert found["reopening"] == {"inspected": True, "started": True, "expected": []}
+    linted = ("--recorder", recorder, "--json", "-", "--", str(program), str(pool), "unlogged")
+    found = document(run_nearfar("crash", "lint", *linted))
+    assert [f["rule"] for f in found["findings"]] == ["unlogged"]

@@ -40,8 +40,8 @@ std::size_t Judge::memory_bytes(std::uint64_t pool_bytes) {
          rounded(pool_bytes / page_bytes + 1) + rounded(words * sizeof(Word));
 }
 
-Judge::Judge(void* memory, std::uint64_t pool_bytes, Told told)
-    : pool_bytes_(pool_bytes), told_(told) {
+Judge::Judge(void* memory, std::uint64_t pool_bytes, Observed observed)
+    : pool_bytes_(pool_bytes), observed_(observed) {
   auto* at = static_cast<char*>(memory);
   const auto section = [&](std::uint64_t bytes) { return std::exchange(at, at + rounded(bytes)); };
   head_ = reinterpret_cast<Head*>(section(sizeof(Head)));
@@ -189,7 +189,7 @@ void Judge::remember_thread(const JudgedEvent& store) {
 
 /// Whether a thread can have stored there what was there before, unseen.
 bool Judge::may_miss_stores(std::uint64_t address, std::uint64_t bytes) const {
-  if (told_ == Told::all) return false;
+  if (observed_ == Observed::all) return false;
   for (std::uint64_t page = address / page_bytes; page * page_bytes < address + bytes; ++page)
     if (touched_[page] >> 1 == several_threads) return true;
   return false;

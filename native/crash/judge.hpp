@@ -60,8 +60,8 @@ enum class Use : std::uint8_t {
   never_durable, ///< initialized anew by each process that opens the pool
 };
 
-/// Which stores a judge is told of.
-enum class Told : std::uint8_t {
+/// Which stores a judge sees.
+enum class Observed : std::uint8_t {
   all,
   changes, ///< not those that change nothing, on pages to which several threads store
 };
@@ -75,7 +75,7 @@ public:
   /// Address space for a pool of this size.
   static std::size_t memory_bytes(std::uint64_t pool_bytes);
   /// `memory` has that many bytes: zeros, or what a judge left there.
-  Judge(void* memory, std::uint64_t pool_bytes, Told told = Told::all);
+  Judge(void* memory, std::uint64_t pool_bytes, Observed observed = Observed::all);
 
   void take(const JudgedEvent& event);
   /// The kind of the event does not matter.
@@ -178,7 +178,7 @@ private:
   Thread* threads_;
   JudgedFinding* findings_;
   Note* notes_; ///< the first is not used
-  Told told_;
+  Observed observed_;
   std::uint8_t* touched_; ///< by page: some of its words have a state (bit 0); who stores to it
   Word* words_;
 };

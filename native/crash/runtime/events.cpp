@@ -176,7 +176,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   if (recording.pool_bytes == 0) return;
   if (kind == EventKind::flush && bytes > 0 && region_of(at) != nullptr) {
     turn_at_flush();
-    settle_stores_of_others(at, bytes);
+    settle_stores_of_others(Range{at, bytes});
   }
   const Lock locked;
   if (recording.writer == nullptr) return;
@@ -204,8 +204,7 @@ void report_clflush(const void* at, const void* code) {
 void report_synced(int fd, const void* code) {
   if (!is_pool(fd)) return;
   settle_stores();
-  for (int i = 0; i < regions.count; ++i)
-    settle_stores_of_others(regions.region[i].start, regions.region[i].bytes);
+  settle_stores_of_others();
   {
     const Lock locked;
     if (recording.writer == nullptr) return;
@@ -263,7 +262,7 @@ void report_use(Use use, const void* at, std::size_t bytes, const void* code) {
 void report_load(const void* at, std::size_t bytes, const void* code) {
   if (region_of(at) == nullptr) return;
   settle_stores();
-  settle_stores_of_others(at, bytes); // what is loaded was stored before
+  settle_stores_of_others(Range{at, bytes}); // what is loaded was stored before
   const Lock locked;
   if (recording.writer == nullptr) return;
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {

@@ -18,7 +18,7 @@ struct Recording {
   char* shadow = nullptr;                ///< the pool as the log has it; null if it is only judged
   std::uint64_t pool_bytes = 0;
   std::uint64_t unseen = 0;  ///< bytes that were stored without a callback
-  bool has_children = false; ///< of fork()
+  bool has_children = false; ///< processes that the program started
 };
 extern Recording recording;
 

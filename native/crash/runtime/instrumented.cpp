@@ -3,11 +3,12 @@
 // call before each.
 //
 // A call comes before its store, so the bytes are taken when the thread calls next, whatever for: at
-// the latest with a call by which others may learn of the store (handover.cpp). Other threads take
-// them when they flush the line or load it.
+// the latest with a call by which others may learn of the store (handover.cpp). Other threads record
+// it before a store of their own, and before they flush the line or load it.
 #include <atomic>
 #include <sys/single_threaded.h>
 
+#include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/recording.hpp"
 
@@ -37,10 +38,10 @@ bool take(Coming& made, const void* at) {
 }
 
 /// Whether it lies in the lines of a range.
-bool is_in_lines(const void* store, const void* at, std::size_t bytes) {
+bool is_in_lines(const void* store, const Range& range) {
   constexpr std::uintptr_t line = 64;
-  const auto first = reinterpret_cast<std::uintptr_t>(at) / line;
-  const auto last = (reinterpret_cast<std::uintptr_t>(at) + bytes - 1) / line;
+  const auto first = reinterpret_cast<std::uintptr_t>(range.at) / line;
+  const auto last = (reinterpret_cast<std::uintptr_t>(range.at) + range.bytes - 1) / line;
   const auto own = reinterpret_cast<std::uintptr_t>(store) / line;
   return own >= first && own <= last;
 }
@@ -55,17 +56,18 @@ void settle_stores() {
   const std::size_t bytes = coming.bytes;
   const void* const code = coming.code;
   if (!take(coming, at)) return;
+  if (judge() == nullptr) settle_stores_of_others(); // the judge does not compare their order
   settle_transaction(code);
   report_store_of(author(), at, bytes, code);
 }
 
-void settle_stores_of_others(const void* at, std::size_t bytes) {
+void settle_stores_of_others(std::optional<Range> lines) {
   if (seen != Seen::callbacks || __libc_single_threaded != 0) return;
   for (const std::atomic<Coming*>& slot : of_threads) {
     Coming* const other = slot.load();
     if (other == nullptr || other == &coming) continue;
     const void* const stored = other->at.load();
-    if (stored == nullptr || !is_in_lines(stored, at, bytes)) continue;
+    if (stored == nullptr || (lines && !is_in_lines(stored, *lines))) continue;
     const std::size_t size = other->bytes;
     const void* const code = other->code;
     if (differs_from_log(stored, size) && take(*other, stored))

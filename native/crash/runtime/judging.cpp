@@ -45,8 +45,8 @@ bool begin_judgement(std::uint64_t pool_bytes) {
   if (memory == MAP_FAILED) return false;
   file.close();
   unsetenv("NEARFAR_CRASH_JUDGE");
-  const Told told = seen == Seen::faults ? Told::changes : Told::all;
-  current = new (judge_memory) Judge(memory, pool_bytes, told);
+  const Observed observed = seen == Seen::faults ? Observed::changes : Observed::all;
+  current = new (judge_memory) Judge(memory, pool_bytes, observed);
   return true;
 }
 

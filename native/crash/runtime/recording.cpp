@@ -180,6 +180,8 @@ char* map_alias(std::size_t bytes, int fd, off_t offset) {
 
 bool started() { return log_path[0] != '\0'; }
 
+void expect_child() { recording.has_children = true; }
+
 bool is_unrecorded() {
   if (recording.writer != nullptr) return false;
   if (forked && !noted) note_process("");
@@ -203,7 +205,7 @@ void start() {
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   request_turn(getenv("NEARFAR_CRASH_TURN"));
   if (seen == Seen::callbacks) begin_callbacks_of_thread();
-  pthread_atfork(nullptr, [] { recording.has_children = true; }, leave_log_to_parent);
+  pthread_atfork(nullptr, expect_child, leave_log_to_parent);
 }
 
 bool is_recorded() { return recording.writer != nullptr && getpid() == recorded; }

@@ -97,6 +97,8 @@ void use_thread_number(std::uint16_t number);
 
 /// Whether a descriptor is one of the pool.
 bool is_pool(int fd);
+/// The program starts a process, which may store to the pool.
+void expect_child();
 /// Whether stores are not recorded: in a child of fork(), which is noted, or after a failure.
 bool is_unrecorded();
 
@@ -109,8 +111,12 @@ void unmapped(void* start, std::size_t bytes);
 /// A store that a callback announced is recorded when its thread calls next, for then it has been
 /// made; a no-op where there is none.
 void settle_stores();
-/// Records such stores of other threads, if they were made to the range or to its lines.
-void settle_stores_of_others(const void* at, std::size_t bytes);
+struct Range {
+  const void* at;
+  std::size_t bytes;
+};
+/// Records such stores of other threads that were made, to all of the pool or to lines of a range.
+void settle_stores_of_others(std::optional<Range> lines = {});
 /// Such stores of the calling thread, which ends later, can be found by others.
 void begin_callbacks_of_thread();
 void end_callbacks_of_thread();

@@ -1,6 +1,7 @@
-// Threads that the program creates: their beginning and end.
+// Threads and processes that the program creates. Children of fork() are in recording.cpp.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <spawn.h>
 
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/turns.hpp"
@@ -57,3 +58,17 @@ extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
   if (error != 0) delete made;
   return error;
 }
+
+#define NEARFAR_SPAWN(name)                                                                        \
+  extern "C" [[gnu::visibility("default")]] int name(                                              \
+      pid_t* process, const char* program, const posix_spawn_file_actions_t* actions,              \
+      const posix_spawnattr_t* attributes, char* const words[],                                    \
+      char* const environment[]) noexcept {                                                        \
+    static auto* const real = reinterpret_cast<decltype(&::name)>(dlsym(RTLD_NEXT, #name));        \
+    settle_stores();                                                                               \
+    expect_child();                                                                                \
+    return real(process, program, actions, attributes, words, environment);                        \
+  }
+NEARFAR_SPAWN(posix_spawn)
+NEARFAR_SPAWN(posix_spawnp)
+#undef NEARFAR_SPAWN
