@@ -95,7 +95,7 @@ TEST_CASE("energy is that of commands and of states") {
   work.writes = 5;
   work.refreshes = 1;
   work.active = 1'000'000; // of one rank: 1 us
-  const Spent spent = energy_of(device, work, 2'000'000);
+  const EnergyParts spent = energy_of(device, work, 2'000'000);
   CHECK(spent.activate == doctest::Approx(2e-9));
   CHECK(spent.read == doctest::Approx(6e-9));
   CHECK(spent.write == doctest::Approx(15e-9));

@@ -130,8 +130,9 @@ TEST_CASE("rows that time out are closed at clock edges, whatever the clock") {
     run(setup, {Pattern::random, 1000, 8 * mib, 0.4, 50'000, 7});
     CAPTURE(clock);
     CHECK(setup.far_controller.timeout % setup.far.timing.clock != 0);
-    const auto closed = std::count_if(commands.begin(), commands.end(),
-                                      [](const Command& c) { return c.act == Act::precharge; });
+    const auto closed = std::count_if(commands.begin(), commands.end(), [](const Command& c) {
+      return c.type == CommandType::precharge;
+    });
     CHECK(closed > 100);
     const std::vector<Violation> found = check_timing(setup.far, commands);
     CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
@@ -213,11 +214,12 @@ TEST_CASE("reads of other banks go on while a set of banks is refreshed") {
   std::vector<Command> commands;
   setup.commands[0] = &commands;
   run(setup, {Pattern::random, 50'000, 64 * mib, 0, 0, 1});
-  const auto refresh = std::find_if(commands.begin(), commands.end(),
-                                    [](const Command& c) { return c.act == Act::refresh; });
+  const auto refresh = std::find_if(commands.begin(), commands.end(), [](const Command& c) {
+    return c.type == CommandType::refresh;
+  });
   REQUIRE(refresh != commands.end());
   const auto during = std::count_if(refresh, commands.end(), [&](const Command& c) {
-    return c.act == Act::activate && c.rank == refresh->rank &&
+    return c.type == CommandType::activate && c.rank == refresh->rank &&
            c.at < refresh->at + setup.far.timing.tRFC;
   });
   CHECK(during > 10);
@@ -260,7 +262,7 @@ TEST_CASE(
     run(setup, requests, true);
     std::vector<std::uint64_t> read;
     for (const Command& command : commands)
-      if (command.act == Act::read) read.push_back(command.row);
+      if (command.type == CommandType::read) read.push_back(command.row);
     return read;
   };
   using Rows = std::vector<std::uint64_t>;
@@ -316,7 +318,7 @@ TEST_CASE("the exact engine refreshes on time under load, and is found out where
       run(setup, {Pattern::random, 8000, 64 * mib, 0.4, gap, 7});
       CAPTURE(gap);
       CHECK(check_timing(setup.far, commands).empty());
-      const auto is_refresh = [](const Command& c) { return c.act == Act::refresh; };
+      const auto is_refresh = [](const Command& c) { return c.type == CommandType::refresh; };
       const auto second =
           std::find_if(std::find_if(commands.begin(), commands.end(), is_refresh) + 1,
                        commands.end(), is_refresh);

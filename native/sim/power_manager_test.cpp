@@ -58,7 +58,7 @@ TEST_CASE("a rank powers down after some idle time, and takes tXP to wake") {
   CHECK(work.power_down == 0);
   CHECK(work.row_hits == 1);
   const double awake_s = static_cast<double>(o.end - work.active_power_down) * 1e-12;
-  CHECK(o.tiers[0].spent.background == doctest::Approx(awake_s * 0.5 + 900e-9 * 0.4));
+  CHECK(o.tiers[0].energy.background == doctest::Approx(awake_s * 0.5 + 900e-9 * 0.4));
 }
 
 TEST_CASE("a rank with closed rows powers down to the lower power") {
@@ -91,15 +91,15 @@ TEST_CASE("a powered-down rank wakes for refreshes, and a short idle time does n
   std::vector<Command> commands;
   setup.commands[0] = &commands;
   run(setup, two_reads(100'000 * ns), true);
-  const auto count = [&](Act act) {
+  const auto count = [&](CommandType type) {
     return std::count_if(commands.begin(), commands.end(),
-                         [act](const Command& c) { return c.act == act; });
+                         [type](const Command& c) { return c.type == type; });
   };
-  CHECK(count(Act::refresh) == 8);
-  CHECK(count(Act::wake) == 8); // when the read arrives, the last refresh is still going on
+  CHECK(count(CommandType::refresh) == 8);
+  CHECK(count(CommandType::wake) == 8); // when the read arrives, the last refresh is still going on
   commands.clear();
   run(setup, two_reads(1000 * ns), true);
-  CHECK(count(Act::power_down) == 0);
+  CHECK(count(CommandType::power_down) == 0);
 }
 
 TEST_CASE("a device without figures of a state does not enter it") {

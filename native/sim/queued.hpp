@@ -1,4 +1,4 @@
-// A memory model of latency, bandwidth and buffers, for memories without published commands. Both
+// A memory model of latency, bandwidth and buffers, for devices without command timings. Both
 // engines use it.
 //
 // Reads          take the latency of the innermost buffer that holds the entry, else of the medium.
@@ -44,8 +44,8 @@ private:
     Time shared = 0; ///< time of the part that both directions share
   };
   Use use_of(std::uint64_t bytes, double bytes_per_s) const;
-  /// Reserves the medium; returns the begin. `way`: when the direction is free.
-  Time occupy(Time at, Time& way, Use use);
+  /// Reserves the medium and returns the begin. `direction_free`: when the direction is free.
+  Time occupy(Time at, Time& direction_free, Use use);
 
   struct Level {
     cache::Cache tags;

@@ -35,7 +35,8 @@ TEST_CASE("in trace time the result is that of one thread, whatever the number o
   figures.emplace_back("link_queue_depth", 16);
   const Device linked = made("linked", MemoryKind::commands, figures);
   for (const Device& far : {bare, linked})
-    for (const Rule rule : {Rule::fixed, Rule::interleave, Rule::hot_pages})
+    for (const PlacementRule rule :
+         {PlacementRule::fixed, PlacementRule::interleave, PlacementRule::hot_pages})
       for (const Time gap : {Time{500}, Time{20'000}}) { // beyond and below what they can do
         Setup setup = all_far(bare, Engine::exact);
         setup.far = far;
@@ -58,8 +59,8 @@ TEST_CASE("in trace time the result is that of one thread, whatever the number o
           CHECK(a.read_time == b.read_time);
           CHECK(a.read_ns.percentile(0.99) == b.read_ns.percentile(0.99));
           CHECK(a.ended.counts() == b.ended.counts());
-          CHECK(a.spent.total() == b.spent.total());
-          CHECK(a.worn.max_line == b.worn.max_line);
+          CHECK(a.energy.total() == b.energy.total());
+          CHECK(a.wear.max_line == b.wear.max_line);
           CHECK(a.work.row_hits == b.work.row_hits);
           CHECK(a.banks.size() == b.banks.size());
           CHECK(a.work.reads + a.work.writes >= a.reads + a.writes);

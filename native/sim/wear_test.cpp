@@ -11,7 +11,7 @@ TEST_CASE("wear is counted by line and by page") {
   wear.write(4);
   for (int i = 0; i < 4; ++i)
     wear.write(lines_a_page + 9);
-  const Worn worn = wear.summary();
+  const WearSummary worn = wear.summary();
   CHECK(worn.lines == 3);
   CHECK(worn.pages == 2);
   CHECK(worn.max_line == 5);
@@ -26,7 +26,7 @@ TEST_CASE("lines are counted beyond a byte, wherever they lie") {
   for (int i = 0; i < 256; ++i)
     wear.write(far_off + 1);
   wear.write(2);
-  const Worn worn = wear.summary();
+  const WearSummary worn = wear.summary();
   CHECK(worn.lines == 3);
   CHECK(worn.pages == 2);
   CHECK(worn.max_line == 1000);

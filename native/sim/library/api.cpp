@@ -263,7 +263,7 @@ int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* work) noexcept {
   }
   return within_memory(*simulation,
                        [&] {
-                         const auto& [counts, spent] = simulation->memory.finish();
+                         const auto& [counts, energy] = simulation->memory.finish();
                          *work = {simulation->memory.clock(),
                                   counts.reads,
                                   counts.writes,
@@ -271,12 +271,12 @@ int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* work) noexcept {
                                   counts.activates,
                                   counts.refreshes,
                                   simulation->memory.device().energy.known,
-                                  spent.activate,
-                                  spent.array_write,
-                                  spent.read,
-                                  spent.write,
-                                  spent.refresh,
-                                  spent.background};
+                                  energy.activate,
+                                  energy.array_write,
+                                  energy.read,
+                                  energy.write,
+                                  energy.refresh,
+                                  energy.background};
                        })
              ? 0
              : -1;

@@ -62,7 +62,7 @@ def follow(
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
     core = coster.core.at(coster.work)
-    found = traced.sample.follow(
+    found = traced.sample.evaluate_policies(
         [
             (name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)
             for name in POLICIES

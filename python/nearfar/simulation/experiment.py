@@ -30,9 +30,9 @@ from nearfar.records.choices import (
 )
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
 from nearfar.records.shape import Origin, Provenance, claimed
+from nearfar.simulation.access_counts import AccessCounts
+from nearfar.simulation.access_counts import simulate as simulate_counts
 from nearfar.simulation.controller import DEFAULT_MAPPING, DEFAULT_TIMEOUT_NS, Controller
-from nearfar.simulation.counts import Counts
-from nearfar.simulation.counts import simulate as simulate_counts
 from nearfar.simulation.devices import Device
 from nearfar.simulation.placements import Placement
 from nearfar.simulation.run import Options, run
@@ -72,8 +72,8 @@ class PublishedCounts(_Strict):
 
     program: ProgramName
     cpu_time_s: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
-    default: Counts
-    placed: Counts
+    default: AccessCounts
+    placed: AccessCounts
 
 
 class Experiment(_Strict):
@@ -195,7 +195,7 @@ def _claims(experiment: Experiment) -> list[Claim]:
 
 
 @dataclass(frozen=True)
-class _Ran:
+class _RunResult:
     """Time and energy of one run."""
 
     time_s: float
@@ -210,8 +210,8 @@ def _row(
     far: str,
     writes: WritePolicy,
     cpu_time_s: float,
-    default: _Ran,
-    placed: _Ran,
+    default: _RunResult,
+    placed: _RunResult,
 ) -> ExperimentRow:
     published = after == "published counts"
     simulated = Provenance(
@@ -255,11 +255,11 @@ def _from_counts(experiment: Experiment) -> Iterator[ExperimentRow]:
                         cpu_time_s=cpu_time_s,
                         write_policy=writes,
                     )
-                    ran.append(_Ran(found.time_s, found.energy_J, _zones(counts)))
+                    ran.append(_RunResult(found.time_s, found.energy_J, _zones(counts)))
                 yield _row(given.program, n, "published counts", far, writes, cpu_time_s, *ran)
 
 
-def _zones(counts: Counts) -> ZoneCounts:
+def _zones(counts: AccessCounts) -> ZoneCounts:
     return ZoneCounts(
         near_reads=counts.near.reads,
         near_writes=counts.near.writes,
@@ -302,7 +302,7 @@ def _simulated(
     far: Device,
     place: Placement,
     options: Options,
-) -> tuple[_Ran, SimOutcome]:
+) -> tuple[_RunResult, SimOutcome]:
     from nearfar import _native
 
     source = _native.TraceSource(str(file), experiment.instruction_ns * 1000, [])
@@ -314,5 +314,5 @@ def _simulated(
         far_reads=outcome["far"]["reads"],
         far_writes=outcome["far"]["writes"],
     )
-    energy = sum(sum(outcome[zone]["spent"].values()) for zone in ("near", "far"))
-    return _Ran(outcome["end_ps"] * _PS, energy, zones), outcome
+    energy = sum(sum(outcome[zone]["energy_J"].values()) for zone in ("near", "far"))
+    return _RunResult(outcome["end_ps"] * _PS, energy, zones), outcome

@@ -1,4 +1,4 @@
-#include "sim/follow.hpp"
+#include "sim/policy_evaluation.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
@@ -49,8 +49,8 @@ public:
   std::string path = folder.path("trace");
 };
 
-Following policy(Rule rule, std::uint64_t near_pages) {
-  Following made;
+PolicySetup policy(PlacementRule rule, std::uint64_t near_pages) {
+  PolicySetup made;
   made.plan.rule = rule;
   made.plan.near_bytes = near_pages * page;
   made.plan.near_weight = made.plan.far_weight = 1;
@@ -66,8 +66,8 @@ trace::ThinnedTrace sample(const Turns& turns) {
   return std::move(*sampled);
 }
 
-Followed followed(const Turns& turns, const Following& what) {
-  Result<std::vector<Followed>> found = follow(sample(turns), {&what, 1}, 1000);
+PolicyOutcome outcome_of(const Turns& turns, const PolicySetup& what) {
+  Result<std::vector<PolicyOutcome>> found = evaluate_policies(sample(turns), {&what, 1}, 1000);
   REQUIRE(found);
   return (*found)[0];
 }
@@ -76,42 +76,42 @@ Followed followed(const Turns& turns, const Following& what) {
 
 TEST_CASE("first touch: what fits is near, the rest is far for good") {
   const Turns turns(1);
-  const Followed half = followed(turns, policy(Rule::first_touch, pages / 2));
+  const PolicyOutcome half = outcome_of(turns, policy(PlacementRule::first_touch, pages / 2));
   CHECK(half.near_lines == rounds * pages / 2);
   CHECK(half.far_lines == rounds * pages / 2);
   CHECK(half.moved_pages == 0);
   CHECK(half.cost.time_ns == doctest::Approx(rounds * pages * 200.0).epsilon(0.02));
-  const Followed all = followed(turns, policy(Rule::first_touch, pages));
+  const PolicyOutcome all = outcome_of(turns, policy(PlacementRule::first_touch, pages));
   CHECK(all.cost.time_ns == doctest::Approx(rounds * pages * 100.0).epsilon(0.02));
 }
 
 TEST_CASE("interleave: as many turns near as its weights say") {
   const Turns turns(1);
-  Following what = policy(Rule::interleave, 0);
+  PolicySetup what = policy(PlacementRule::interleave, 0);
   what.plan.near_weight = 3;
-  CHECK(followed(turns, what).near_lines == rounds * pages * 3 / 4);
+  CHECK(outcome_of(turns, what).near_lines == rounds * pages * 3 / 4);
 }
 
 TEST_CASE("memory mode: turns through more lines than near holds miss it each time") {
   const Turns turns(1);
-  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+  const PolicyOutcome found = outcome_of(turns, policy(PlacementRule::memory_mode, pages / 2));
   CHECK(found.near_lines == 0);
   CHECK(found.cost.time_ns >= rounds * pages * 300.0);
-  const Followed held = followed(turns, policy(Rule::memory_mode, pages));
+  const PolicyOutcome held = outcome_of(turns, policy(PlacementRule::memory_mode, pages));
   CHECK(held.far_lines == pages);
 }
 
 TEST_CASE("memory mode: what is written goes far when it is displaced") {
   const Turns turns(1, true);
-  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+  const PolicyOutcome found = outcome_of(turns, policy(PlacementRule::memory_mode, pages / 2));
   CHECK(found.far_written == (rounds - 1) * pages + pages / 2);
 }
 
 TEST_CASE("hot pages: moving them holds the program, and takes its time on both memories") {
   const Turns turns(100'000); // 100 us a read: the rate limit allows all moves
-  Following what = policy(Rule::hot_pages, pages / 2);
+  PolicySetup what = policy(PlacementRule::hot_pages, pages / 2);
   what.plan.hot_touches = 1;
-  const Followed found = followed(turns, what);
+  const PolicyOutcome found = outcome_of(turns, what);
   REQUIRE(found.moved_pages > pages);
   const double moving = static_cast<double>(found.moved_pages) * 2000.0;
   CHECK(found.cost.stall_ns >= moving);
@@ -120,13 +120,13 @@ TEST_CASE("hot pages: moving them holds the program, and takes its time on both 
 
 TEST_CASE("what a policy without choice costs is what the placement costs") {
   const Turns turns(50);
-  Following what = policy(Rule::first_touch, 2 * pages);
+  PolicySetup what = policy(PlacementRule::first_touch, 2 * pages);
   const trace::ThinnedTrace sampled = sample(turns);
   Result<trace::StallModel> costs = trace::StallModel::create(what.placing);
   REQUIRE(costs);
   std::vector<trace::StallModel> accounts;
   accounts.push_back(std::move(*costs));
-  CHECK(followed(turns, what).cost.time_ns ==
+  CHECK(outcome_of(turns, what).cost.time_ns ==
         doctest::Approx(sampled.costs(std::move(accounts))[0].time_ns));
 }
 
@@ -142,10 +142,11 @@ TEST_CASE("of a sample, what lies between is placed too") {
   for (const std::vector<trace::Record>& block : all->blocks())
     for (const trace::Record& record : block)
       touches.push_back({record.instructions, record.line << 1});
-  for (const Rule rule : {Rule::first_touch, Rule::memory_mode, Rule::hot_pages}) {
-    const Following what = policy(rule, pages / 2);
-    Result<std::vector<Followed>> a = follow(*part, {&what, 1}, 1000, touches);
-    Result<std::vector<Followed>> b = follow(*all, {&what, 1}, 1000);
+  for (const PlacementRule rule :
+       {PlacementRule::first_touch, PlacementRule::memory_mode, PlacementRule::hot_pages}) {
+    const PolicySetup what = policy(rule, pages / 2);
+    Result<std::vector<PolicyOutcome>> a = evaluate_policies(*part, {&what, 1}, 1000, touches);
+    Result<std::vector<PolicyOutcome>> b = evaluate_policies(*all, {&what, 1}, 1000);
     REQUIRE(a);
     REQUIRE(b);
     CHECK((*a)[0].near_lines == (*b)[0].near_lines);
@@ -157,6 +158,6 @@ TEST_CASE("of a sample, what lies between is placed too") {
 
 TEST_CASE("a policy that cannot be is refused") {
   const Turns turns(1);
-  const Following none = policy(Rule::memory_mode, 0);
-  CHECK(!follow(sample(turns), {&none, 1}, 1000));
+  const PolicySetup none = policy(PlacementRule::memory_mode, 0);
+  CHECK(!evaluate_policies(sample(turns), {&none, 1}, 1000));
 }
