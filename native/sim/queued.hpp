@@ -2,13 +2,14 @@
 // engines use it.
 //
 // Reads          take the latency of the innermost buffer that holds the entry, else of the medium.
-//                A miss of the innermost buffer occupies the medium for one access unit. Buffers
-//                are LRU with up to 64 ways; a read fills the buffers that it missed.
+//                They use the read bandwidth for a line if they hit the innermost buffer, else for
+//                an access unit. Buffers are LRU with up to 64 ways; a read fills the buffers that
+//                it missed.
 // Writes         are complete after the write latency, unless more units wait for the medium than
 //                the innermost buffer holds (64 without a buffer). A unit is written to the medium
 //                when it is evicted from that buffer.
-// Directions     Reads and writes alternate at the medium. If the device has a bandwidth of both
-//                together, each direction has its own bandwidth, and their sum is bounded.
+// Directions     Reads and writes take turns at the medium. If the device has a bandwidth of both
+//                together, reads and writes have separate bandwidths, and their sum is bounded.
 // Thread safety  none.
 #pragma once
 
