@@ -83,7 +83,7 @@ TEST_CASE("33 activates of a rank, of which at most 32 lie in t32AW") {
   legal_from(made("gddr", MemoryKind::commands, figures), "t32AW", 300, given);
 }
 
-TEST_CASE("a refresh of a set of banks closes that set alone") {
+TEST_CASE("a refresh of a set blocks only the banks of that set") {
   Figures figures = ddr4_figures();
   figures.emplace_back("refresh_sets", 4);
   const Device d = made("sets", MemoryKind::commands, figures);
@@ -117,7 +117,7 @@ TEST_CASE("column commands") {
              {first, other_group, {50, CommandType::read}, {0, CommandType::write, 0, 1}});
 }
 
-TEST_CASE("two ranks share the bus, and change with a pause") {
+TEST_CASE("two ranks share the data bus, with tRTRS between them") {
   const Device d = ddr4();
   legal_from(d, "data bus", 56,
              {{0, activate}, {1, activate, 1}, {50, CommandType::read}, {0, CommandType::read, 1}});
@@ -153,7 +153,7 @@ TEST_CASE("a missing refresh is found at the clock in which it is due") {
   CHECK(violations_of(d, {{interval, refresh, 1}, {interval + 1, activate}})[0].rule == "tREFI");
 }
 
-TEST_CASE("a refresh that is due waits for rows to close, and for nothing else") {
+TEST_CASE("a refresh that is due waits only for precharges") {
   const Device d = ddr4();
   constexpr Time interval = 12'480;
   CHECK(violations_of(
@@ -165,7 +165,7 @@ TEST_CASE("a refresh that is due waits for rows to close, and for nothing else")
   CHECK(found[0].rule == "tREFI");
 }
 
-TEST_CASE("eight refreshes may be postponed, and eight count in advance, as JEDEC has it") {
+TEST_CASE("eight refreshes may be postponed, and eight issued in advance, as JEDEC allows") {
   const Device d = ddr4();
   constexpr Time interval = 12'480;
   CHECK(violations_of(d, {{9 * interval - 1, activate}}, jedec_refreshes).empty());
@@ -181,7 +181,7 @@ TEST_CASE("eight refreshes may be postponed, and eight count in advance, as JEDE
   CHECK(violations_of(d, early).size() == 1);
 }
 
-TEST_CASE("PCM: writing the array is what closing a written row takes") {
+TEST_CASE("PCM: precharges take tRP or tRPclean, and array writes are tRRDpre apart") {
   Figures figures = pcm_figures();
   figures[0].second = 1; // clocks of 1 ns
   const Device d = made("pcm", MemoryKind::commands, figures);
@@ -198,7 +198,7 @@ TEST_CASE("PCM: writing the array is what closing a written row takes") {
               {0, precharge, 0, 0, 1}});
 }
 
-TEST_CASE("what a bank's state forbids") {
+TEST_CASE("commands that the state of a bank forbids") {
   const Device d = ddr4();
   CHECK(violations_of(d, {{0, CommandType::read}})[0].rule == "access to a row that is not open");
   CHECK(

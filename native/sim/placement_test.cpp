@@ -33,7 +33,8 @@ Placed place(Placer& placer, const Request& request, Time now = 0) {
 
 } // namespace
 
-TEST_CASE("a physical page lies in the frame of its number, and far again in the same") {
+TEST_CASE(
+    "a page with a physical address has the frame of its number, also after it moved far again") {
   Plan plan;
   plan.ranges = {{page, 2 * page, true}};
   Placer fixed = make(plan, true);
@@ -48,11 +49,11 @@ TEST_CASE("a physical page lies in the frame of its number, and far again in the
   Placer written = make(moving, true);
   CHECK(place(written, at(9 * page)).access.line == 9 * lines_a_page);
   CHECK(place(written, at(9 * page, true)).access.near);
-  CHECK(place(written, at(4 * page, true)).access.near); // the other has to go
+  CHECK(place(written, at(4 * page, true)).access.near); // evicts the other page
   CHECK(place(written, at(9 * page)).access.line == 9 * lines_a_page);
 }
 
-TEST_CASE("a plan goes by object, then by address, then by default") {
+TEST_CASE("a plan places by object, then by address, then by default") {
   Plan plan;
   plan.ranges = {{0x1000, 0x3000, true}, {0x5000, 0x6000, true}};
   plan.objects = {0, 1, 2};
@@ -68,7 +69,7 @@ TEST_CASE("a plan goes by object, then by address, then by default") {
   CHECK(!placer.place_static(at(0x9000, false, 7)).near);
 }
 
-TEST_CASE("frames are taken page by page, in each memory for itself") {
+TEST_CASE("frames are assigned page by page, separately in each memory") {
   Plan plan;
   plan.ranges = {{page, 2 * page, true}};
   Placer placer = make(plan);
@@ -78,7 +79,7 @@ TEST_CASE("frames are taken page by page, in each memory for itself") {
   CHECK(placer.place_static(at(5 * page + 128)).line == 2);
 }
 
-TEST_CASE("bad plans are refused") {
+TEST_CASE("invalid plans are refused") {
   Plan plan;
   plan.ranges = {{5, 5, true}};
   CHECK(!Placer::create(plan));
@@ -121,10 +122,10 @@ TEST_CASE("memory mode: near is a direct-mapped cache that writes back") {
   CHECK(!evicting.moved[1].near);
   CHECK(evicting.moved[1].write);
   CHECK(evicting.moved[1].line == 0);
-  CHECK(place(placer, at(2 * page)).moved.size() == 1); // what was clean is dropped
+  CHECK(place(placer, at(2 * page)).moved.size() == 1); // a clean line is dropped
 }
 
-TEST_CASE("CLOCK-DWF: a write brings its page near, reads leave it far") {
+TEST_CASE("CLOCK-DWF: a write moves its page near, reads do not") {
   Plan plan;
   plan.rule = PlacementRule::clock_dwf;
   plan.near_bytes = 2 * page;
@@ -134,7 +135,7 @@ TEST_CASE("CLOCK-DWF: a write brings its page near, reads leave it far") {
   CHECK(written.access.near);
   CHECK(written.moved.size() == 2 * lines_a_page);
   CHECK(written.stall == plan.move_cost);
-  CHECK(place(placer, at(page, true)).access.near); // born near
+  CHECK(place(placer, at(page, true)).access.near); // allocated near
   CHECK(placer.moved_pages() == 1);
   CHECK(place(placer, at(2 * page, true)).access.near); // another page is evicted
   CHECK(placer.moved_pages() == 2);
@@ -144,14 +145,14 @@ TEST_CASE("CLOCK-DWF: a write brings its page near, reads leave it far") {
   CHECK(near == 2);
 }
 
-TEST_CASE("hot pages move near when they were touched often enough, within the rate limit") {
+TEST_CASE("hot pages move near after hot_touches touches, within the rate limit") {
   Plan plan;
   plan.rule = PlacementRule::hot_pages;
   plan.near_bytes = page;
   Placer placer = make(plan);
   CHECK(place(placer, at(0)).access.near); // first touch
   CHECK(!place(placer, at(page)).access.near);
-  CHECK(!place(placer, at(page)).access.near); // hot, but at the start nothing is allowed
+  CHECK(!place(placer, at(page)).access.near); // hot, but beyond the rate limit at this time
   const Time later = 10'000'000'000;           // 10 ms
   CHECK(place(placer, at(page), later).access.near);
   CHECK(placer.moved_pages() == 2);

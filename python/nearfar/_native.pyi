@@ -966,7 +966,7 @@ class TraceSource(SimSource):
         self,
         path: str,
         instruction_ps: float,
-        rules: list[tuple[int, int, list[tuple[str, int]], int, int, bool]],
+        rules: Sequence[tuple[int, int, Sequence[tuple[str, int]], int, int, bool]],
     ) -> None: ...
     def facts(self) -> TraceFacts: ...
 

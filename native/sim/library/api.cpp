@@ -162,7 +162,7 @@ ControllerSettings settings_of(const nearfar_sim_options& options) {
   return settings;
 }
 
-Result<Cosimulation> made(const char* device_file, const nearfar_sim_options& options) {
+Result<Cosimulation> make_memory(const char* device_file, const nearfar_sim_options& options) {
   Result<Device> device = read_device(device_file);
   if (!device) return device.error();
   Result<Controller> controller = make_controller(settings_of(options));
@@ -171,7 +171,7 @@ Result<Cosimulation> made(const char* device_file, const nearfar_sim_options& op
   return Cosimulation::create(*device, *controller, read_queue);
 }
 
-nearfar_sim* kept(Cosimulation memory, nearfar_sim_done done, void* context) {
+nearfar_sim* add_handle(Cosimulation memory, nearfar_sim_done done, void* context) {
   auto simulation = std::make_unique<Simulation>(Simulation{std::move(memory), done, context, {}});
   const std::lock_guard lock(handles().mutex);
   return &handles().all.emplace_back(nearfar_sim{std::move(simulation)});
@@ -188,9 +188,10 @@ nearfar_sim* nearfar_sim_create(const char* device_file, const nearfar_sim_optio
   }
   nearfar_sim* handle = nullptr;
   within_memory([&] {
-    Result<Cosimulation> memory = made(device_file, options ? *options : nearfar_sim_options{});
+    Result<Cosimulation> memory =
+        make_memory(device_file, options ? *options : nearfar_sim_options{});
     if (memory)
-      handle = kept(std::move(*memory), done, context);
+      handle = add_handle(std::move(*memory), done, context);
     else
       set_error(memory.error());
   });

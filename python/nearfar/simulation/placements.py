@@ -15,10 +15,10 @@ With all-near, all-far and PLAN, rules place single objects; the first matching 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
@@ -30,13 +30,21 @@ if TYPE_CHECKING:
 #: Policies that require the capacity of near memory.
 CAPACITY_POLICIES = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
 _PAGE = 4096
-_ANY = -1
+_ANY = -1  # the core: any object, any site
 _MAX_UINT64 = 2**64 - 1
 #: Maximum number of an object or a site in a trace.
 _MAX_NUMBER = 2**32 - 1
 
-#: (object, site, frames, min bytes, max bytes, near), as the core takes it; _ANY: any number
-ObjectRule = tuple[int, int, list[tuple[str, int]], int, int, bool]
+
+class ObjectRule(NamedTuple):
+    """Places the objects of a trace that satisfy all conditions; the order is that of the core."""
+
+    object: int = _ANY
+    site: int = _ANY
+    frames: Sequence[tuple[str, int]] = ()
+    min_bytes: int = 0
+    max_bytes: int = _MAX_UINT64
+    near: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ def _base(text: str, near_bytes: int) -> Placement:
 
 def far_by_site(sites: Iterable[int]) -> list[ObjectRule]:
     """Rules that place the objects of these sites of a trace far."""
-    return [(_ANY, site, [], 0, _MAX_UINT64, False) for site in sites]
+    return [ObjectRule(site=site) for site in sites]
 
 
 def _place(text: str, objects: list[ObjectRule], ranges: list[tuple[int, int, bool]]) -> None:
@@ -133,8 +141,10 @@ def _place(text: str, objects: list[ObjectRule], ranges: list[tuple[int, int, bo
             ranges.append((begin, begin + _PAGE, near))
         elif kind in ("object", "site"):
             number = _number(value, _MAX_NUMBER)
-            of = (number, _ANY) if kind == "object" else (_ANY, number)
-            objects.append((*of, [], 0, _MAX_UINT64, near))
+            rule = ObjectRule(near=near)
+            objects.append(
+                rule._replace(object=number) if kind == "object" else rule._replace(site=number)
+            )
         else:
             raise ValueError(kind)
     except (KeyError, ValueError):
@@ -209,7 +219,7 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> ObjectRule:
             raise BadInputError(
                 f"{where}: {condition} is not a condition", "see docs/formats/plan.md"
             ) from None
-    return (_ANY, _ANY, frames, least, most, _is_near(where, tier))
+    return ObjectRule(frames=frames, min_bytes=least, max_bytes=most, near=_is_near(where, tier))
 
 
 def _frame(text: str) -> tuple[str, int]:
