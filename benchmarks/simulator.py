@@ -131,7 +131,7 @@ def one_off(name: str, file: Path, options: Options) -> tuple[float, float, bool
     for engine in ("fast", "exact"):
         source = _native.TraceSource(str(file), 370.0, [])
         outcome, _ = run(source, device, device, FAR, options, engine, accept_inexact=True)
-        found.append((outcome["end_ps"], sum(outcome["far"]["spent"].values())))
+        found.append((outcome["end_ps"], sum(outcome["far"]["energy_J"].values())))
     (fast, fast_joules), (exact, exact_joules) = found
     energy = fast_joules / exact_joules - 1 if exact_joules else 0.0
     return fast / exact - 1, energy, is_refused(file, device, options)

@@ -124,8 +124,8 @@ def energies(folder: Path, given: dict[str, Any]) -> Rows:
     device, controller = settings_of(given)
     for stream, peers in given["energy_16"].items():
         far = outcome_of(folder / stream, device, controller, 16)["far"]
-        ours = {"activates": far["activates"]} | {f"{k}_J": j for k, j in far["spent"].items()}
-        ours["total"] = sum(far["spent"].values())
+        ours = {"activates": far["activates"]} | {f"{k}_J": j for k, j in far["energy_J"].items()}
+        ours["total"] = sum(far["energy_J"].values())
         total = {"total": sum(peers.values()) - peers["activates"]}
         yield stream, {key: ours[key] / of - 1 for key, of in (peers | total).items() if of}
 

@@ -8,7 +8,7 @@ set(NEARFAR_WATCHED -fsanitize=thread -O2
                            -mmemset-strategy=libcall:-1:align>)
 nearfar_headers(nearfar_watched_headers OBJECT "${NEARFAR_WATCHED}" ${NEARFAR_HEADERS})
 
-if(LIBPMEMOBJ_FOUND) # what both `nearfar-crash` and `nearfar-watch` watch
+if(LIBPMEMOBJ_FOUND) # used by `nearfar-crash` and `nearfar-miss-counter`
   file(GLOB watched_structures CONFIGURE_DEPENDS structures/*.cpp)
   list(FILTER watched_structures EXCLUDE REGEX "_test\\.cpp$")
   add_library(nearfar_watched_structures OBJECT ${watched_structures})

@@ -18,7 +18,7 @@ from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Core, Memory, PageWalk
 from nearfar.place.knapsack import max_bytes
-from nearfar.place.policies import POLICIES, follow
+from nearfar.place.policies import POLICIES, evaluate_policies
 from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
 from small_host import write_small_host
 from tracing import needs_emulator
@@ -199,7 +199,7 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
         coster.calibrate(0.02, 0.02)
         budget = traced.movable_peak_bytes // 2
         found = choose(traced, coster, FAR, budget)
-        policies = follow(traced, coster, FAR, budget, 0.02)
+        policies = evaluate_policies(traced, coster, FAR, budget, 0.02)
         judged.append((traced, coster, found, found.best_within(budget), policies))
     (whole, coster, all_of, plan, policies), (part, parts, some, its_plan, its_policies) = judged
     assert coster.every == 1 < parts.every

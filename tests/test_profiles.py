@@ -14,7 +14,15 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.machine.root import Root
 from nearfar.profiles.sheets import read_datasheet, read_profile, to_toml, write_profile
 from nearfar.profiles.this_host import frequency_of, host_of
-from nearfar.records.profile import SCHEMA_VERSION, Datasheet, Figure, Host, Profile, unit_of
+from nearfar.records.profile import (
+    COUNT_SUFFIXES,
+    SCHEMA_VERSION,
+    Datasheet,
+    Figure,
+    Host,
+    Profile,
+    unit_of,
+)
 
 DEVICES = {
     "ucy-optane", "optane-100", "optane-100-lens", "optane-200", "oslo-nvdimm", "pcm-snu-ns",
@@ -406,3 +414,9 @@ def test_published_streams_are_whole() -> None:
         assert [threads for threads, _ in curve] == list(range(1, 33))
         assert len(near.curve(f"near_{kernel}_bandwidth_by_threads_bytes_per_s")) == 32
     assert far.curve("copy_bandwidth_by_threads_bytes_per_s")[0] == (1, 5036.7e6)
+
+
+def test_the_documented_count_keys_are_those_that_are_accepted() -> None:
+    page = Path(__file__).parent.parent / "docs" / "formats" / "profile.md"
+    (row,) = re.findall(r"\| (.*) \| `count` \|", page.read_text())
+    assert re.findall(r"`(\w+)`", row) == list(COUNT_SUFFIXES)

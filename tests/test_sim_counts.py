@@ -13,7 +13,7 @@ from nearfar.profiles import load_profile
 from nearfar.records.choices import WritePolicy
 from nearfar.records.profile import Figure, Profile
 from nearfar.records.simulation import CountsSimulation
-from nearfar.simulation.counts import Counts, simulate
+from nearfar.simulation.access_counts import AccessCounts, simulate
 
 #: Quicksort of 2^18 elements, accesses after the caches, as the Seoul thesis prints them.
 DEFAULT = {"near": {"reads": 11687, "writes": 2022}, "far": {"reads": 93692, "writes": 39656}}
@@ -27,7 +27,7 @@ DRAM, PCM = load_profile("dram-snu"), load_profile("pcm-snu-ns")
 def run(
     counts: object, cpu_time_s: float, far: Profile = PCM, writes: WritePolicy = "blocking"
 ) -> CountsSimulation:
-    checked = Counts.model_validate(counts)
+    checked = AccessCounts.model_validate(counts)
     return simulate(checked, DRAM, far, cpu_time_s=cpu_time_s, write_policy=writes)
 
 
@@ -107,7 +107,7 @@ def test_a_contradictory_device_is_refused_by_the_figure() -> None:
     longer = DRAM.figures["tRFC_ns"].model_copy(update={"value": 4000.0})
     with pytest.raises(BadInputError, match="tRFC = 4000 ns"):
         simulate(
-            Counts.model_validate(DEFAULT),
+            AccessCounts.model_validate(DEFAULT),
             with_figure(DRAM, "tRFC_ns", longer),
             PCM,
             cpu_time_s=0.0,

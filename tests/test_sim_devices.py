@@ -11,7 +11,7 @@ from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
 from nearfar.records.profile import Figure, Profile
-from nearfar.simulation.counts import Device as CountsDevice
+from nearfar.simulation.access_counts import AccessCosts
 from nearfar.simulation.devices import Device, resolve
 from nearfar.simulation.figures import known_keys
 
@@ -263,7 +263,7 @@ def test_an_unknown_figure_is_refused_by_its_key(key: str, wrong: str, meant: st
     profile = load_profile("ddr4-3200")
     figures = {wrong if k == key else k: figure for k, figure in profile.figures.items()}
     misspelt = profile.model_copy(update={"figures": figures})
-    for refuses in (Device.of, CountsDevice.of):
+    for refuses in (Device.of, AccessCosts.of):
         with pytest.raises(BadInputError, match=f"unknown figure {wrong}") as refused:
             refuses(misspelt)
         assert (meant or "rename or remove it") in refused.value.next_step

@@ -391,9 +391,9 @@ def test_rules_and_plans(tmp_path: Path) -> None:
     found = parse(str(plan), ["near:address=0x1000-0x3000", "far:page=0x7", "far:object=3"], 0)
     assert found.near_by_default
     assert found.ranges == [(0x1000, 0x3000, True), (0x7000, 0x8000, False)]
-    assert [rule[0] for rule in found.objects] == [3, -1, -1]
-    assert found.objects[1][2] == [("5f0c9ab2", 0x41A8), ("name:prog", 0x10)]
-    assert found.objects[2][3] == 64 << 10
+    assert [rule.object for rule in found.objects] == [3, -1, -1]
+    assert found.objects[1].frames == [("5f0c9ab2", 0x41A8), ("name:prog", 0x10)]
+    assert found.objects[2].min_bytes == 64 << 10
     found.native()
 
 

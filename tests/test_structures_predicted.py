@@ -1,4 +1,4 @@
-"""Structures under watch, and what is predicted from it: known counts, limits that hold."""
+"""Counted misses of structures, and what is predicted from them: known counts, limits that hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,15 @@ from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections.structures import section
-from nearfar.simulation.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
+from nearfar.simulation.cache_misses import (
+    Caches,
+    CacheVariant,
+    LevelCounts,
+    OperationCounts,
+    clear_results,
+    count_misses,
+    count_misses_concurrently,
+)
 from nearfar.workflows import calibrating, host_here, structures_study
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
@@ -46,11 +54,11 @@ CACHES = Caches(((32 << 10, 8), (1 << 20, 16), (4 << 20, 16)), ((64, 4), (1536, 
 
 @needs_pools
 def test_a_map_in_cache_misses_nothing_and_one_beyond_it_a_line_a_get() -> None:
-    small = watch(MapWork("map", "get", 1000, 8, "shm:"), CACHES, 20_000, 0)
+    small = count_misses(MapWork("map", "get", 1000, 8, "shm:"), CACHES, 20_000, 0)
     assert small.operations == 1000
     assert all(v.levels[-1].load_misses < 0.02 for v in small.variants)
     assert small.fences == small.lines == 0
-    large = watch(MapWork("map", "get", 400_000, 8, "shm:"), CACHES, 100_000, 0)
+    large = count_misses(MapWork("map", "get", 400_000, 8, "shm:"), CACHES, 100_000, 0)
     for variant in large.variants:
         assert 0.4 < variant.far_load_misses < 1.1  # its bucket, of which a part is in cache
         assert variant.levels[-1].load_misses < variant.far_load_misses + 0.1
@@ -60,7 +68,7 @@ def test_a_map_in_cache_misses_nothing_and_one_beyond_it_a_line_a_get() -> None:
 @needs_pools
 def test_a_long_list_comes_in_turn_and_waits_for_no_line() -> None:
     caches = replace(CACHES, flushes="keep")
-    seen = watch(SetWork("list", "dram", 400_000, 0, "shm:"), caches, 8, 0)
+    seen = count_misses(SetWork("list", "dram", 400_000, 0, "shm:"), caches, 8, 0)
     assert seen.operations == 8
     for variant in seen.variants:  # 16 B an entry, beyond 4 MiB, but for what walks had before
         loads, last = variant.levels[0].loads, variant.levels[-1]
@@ -72,13 +80,13 @@ def test_a_long_list_comes_in_turn_and_waits_for_no_line() -> None:
 @needs_pools
 def test_the_volatile_counterpart_has_no_far_memory_and_a_pool_flushes_its_changes() -> None:
     work = SetWork("hash", "pmem", 1024, 50, "shm:")
-    seen = watch(work, CACHES, 20_000, 0)
+    seen = count_misses(work, CACHES, 20_000, 0)
     assert seen.fences == pytest.approx(seen.changed, rel=0.02)
     assert seen.flushes == pytest.approx(seen.lines)
     evicting = [v.levels[-1].load_misses for v in seen.variants if v.flush_evicts]
     keeping = [v.levels[-1].load_misses for v in seen.variants if not v.flush_evicts]
     assert min(evicting) > 10 * max(keeping)
-    twin = watch(replace(work, medium="dram"), CACHES, 20_000, 0)
+    twin = count_misses(replace(work, medium="dram"), CACHES, 20_000, 0)
     assert twin.fences == twin.flushes == 0
     assert all(v.far_load_misses == 0 for v in twin.variants)
 
@@ -87,9 +95,9 @@ def test_the_volatile_counterpart_has_no_far_memory_and_a_pool_flushes_its_chang
 def test_watching_is_repeatable_and_knows_other_sizes_of_the_last_cache() -> None:
     work = SetWork("skip_list", "dram", 20_000, 0, "shm:")
     caches = replace(CACHES, flushes="keep", last_bytes=(2 << 20, 64 << 20))
-    seen = watch(work, caches, 5_000, 0)
-    forget()
-    again = watch(work, caches, 5_000, 0)
+    seen = count_misses(work, caches, 5_000, 0)
+    clear_results()
+    again = count_misses(work, caches, 5_000, 0)
     assert again.changed == seen.changed
     sizes = [v.last_bytes for v in seen.variants]
     assert sizes == [4 << 20, 4 << 20, 2 << 20, 2 << 20, 64 << 20, 64 << 20]
@@ -99,22 +107,24 @@ def test_watching_is_repeatable_and_knows_other_sizes_of_the_last_cache() -> Non
 
 
 @needs_pools
-def test_many_are_watched_at_once_as_they_are_one_by_one() -> None:
+def test_concurrent_counts_are_those_of_single_runs() -> None:
     works = [SetWork("hash", "dram", entries, 50, "shm:") for entries in (100, 200, 300)]
-    changed = [watch(work, CACHES, 1_000, 0).changed for work in works]
-    forget()
-    watch_all([(work, CACHES, 1_000) for work in works], sorted(os.sched_getaffinity(0)))
-    seen = [watch(work, CACHES, 1_000, 0) for work in works]
+    changed = [count_misses(work, CACHES, 1_000, 0).changed for work in works]
+    clear_results()
+    count_misses_concurrently(
+        [(work, CACHES, 1_000) for work in works], sorted(os.sched_getaffinity(0))
+    )
+    seen = [count_misses(work, CACHES, 1_000, 0) for work in works]
     assert [one.changed for one in seen] == changed
-    assert watch(works[0], CACHES, 1_000, 0) is seen[0]  # known, not run again
+    assert count_misses(works[0], CACHES, 1_000, 0) is seen[0]  # known, not run again
     with pytest.raises(BadInputError, match="cannot be made"):
-        watch_all([(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100)], [0])
+        count_misses_concurrently([(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100)], [0])
 
 
 @needs_pools
 def test_unwatchable_work_is_refused_as_by_the_benchmark() -> None:
     with pytest.raises(BadInputError, match="cannot be made"):
-        watch(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100, 0)
+        count_misses(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100, 0)
 
 
 NS = 1e-9
@@ -127,14 +137,21 @@ def _costs(memory_ns: float = 100.0) -> HostCosts:
     return HostCosts("test", (ns(1), ns(4), ns(20)), ns(memory_ns), Walks(ns(0)), CACHES)
 
 
-def _seen(misses: float, far: float = 0.0, fences: float = 0.0) -> Watched:
+def _counts(misses: float, far: float = 0.0, fences: float = 0.0) -> OperationCounts:
     levels = (
-        Level(20, misses, 0, 0, 0, 0),
-        Level(misses, misses, 0, 0, 0, 0),
-        Level(misses, misses, 0, 0, 0, 0),
+        LevelCounts(20, misses, 0, 0, 0, 0),
+        LevelCounts(misses, misses, 0, 0, 0, 0),
+        LevelCounts(misses, misses, 0, 0, 0, 0),
     )
-    return Watched(
-        1000, fences, fences, fences, fences, 0.0, 0.0, (Variant("lru", False, 1, levels, far),)
+    return OperationCounts(
+        1000,
+        fences,
+        fences,
+        fences,
+        fences,
+        0.0,
+        0.0,
+        (CacheVariant("lru", False, 1, levels, far),),
     )
 
 
@@ -150,7 +167,7 @@ def _software(ns: float) -> Software:
 
 
 def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
-    seen = _seen(misses=1.0, far=1.0)
+    seen = _counts(misses=1.0, far=1.0)
     chain = operation_time(Shape(seen, 0, True), _software(30), _costs(), _memory(300))
     assert chain.parts.total == pytest.approx((30 + 299) * NS)
     overlapped = operation_time(Shape(seen, 0), _software(30), _costs(), _memory(300))
@@ -161,15 +178,15 @@ def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
 
 
 def test_misses_of_a_long_search_do_not_overlap() -> None:
-    seen = _seen(misses=5.0, far=5.0)
+    seen = _counts(misses=5.0, far=5.0)
     found = operation_time(Shape(seen, 0), _software(500), _costs(), _memory(300))
     assert found.parts.total > (500 + 0.9 * 5 * 299) * NS
 
 
 def test_a_stream_costs_the_part_that_software_does_not_hide() -> None:
     lines = 1000
-    level = Level(4 * lines, 0, 0, 0, lines, 0)
-    seen = replace(_seen(0), variants=(Variant("lru", False, 1, (level,) * 3, 0.0),))
+    level = LevelCounts(4 * lines, 0, 0, 0, lines, 0)
+    seen = replace(_counts(0), variants=(CacheVariant("lru", False, 1, (level,) * 3, 0.0),))
     memory = replace(_memory(100), stream=Constant(3 * NS, 2 * NS, 5 * NS))
 
     def streams(software_ns: float) -> float:
@@ -182,7 +199,7 @@ def test_a_stream_costs_the_part_that_software_does_not_hide() -> None:
 
 def test_loads_hide_under_one_of_several_fences() -> None:
     def fences(count: float) -> float:
-        shape = Shape(_seen(1, far=1, fences=count), 0, dependent=True)
+        shape = Shape(_counts(1, far=1, fences=count), 0, dependent=True)
         return operation_time(shape, _software(1), _costs(), _memory(1001, 90)).parts.fences
 
     assert fences(1) == pytest.approx(0)
@@ -194,7 +211,7 @@ def test_setup_of_a_structure_counts_for_few_entries() -> None:
 
     def timed(entries: int) -> InCache:
         ns = 200 + 50_000 / entries
-        return InCache(_software(ns).at, Shape(_seen(0), 0, True, entries), near)
+        return InCache(_software(ns).at, Shape(_counts(0), 0, True, entries), near)
 
     found = software_of([timed(n) for n in (250, 500, 2000, 4000)], host)
     for entries in (100, 1000, 100_000):
@@ -202,23 +219,25 @@ def test_setup_of_a_structure_counts_for_few_entries() -> None:
 
 
 def test_a_hit_of_the_second_level_of_the_tlb_has_its_own_price() -> None:
-    seen = replace(_seen(0), tlb_misses=3.0, walks=1.0)
+    seen = replace(_counts(0), tlb_misses=3.0, walks=1.0)
     walks = Walks(_memory(30).load, second=_memory(2).load)
     assert walks.of_operation(seen, 0).value == pytest.approx((30 + 2 * 2) * NS)
 
 
 def test_software_and_loads_run_on_under_a_fence() -> None:
-    alone = operation_time(Shape(_seen(0, fences=1), 0), _software(10), _costs(), _memory(100, 90))
+    alone = operation_time(
+        Shape(_counts(0, fences=1), 0), _software(10), _costs(), _memory(100, 90)
+    )
     assert alone.parts.total == pytest.approx(90 * NS)  # 10 ns of software are hidden under it
     waits = operation_time(
-        Shape(_seen(1, far=1, fences=1), 0), _software(10), _costs(), _memory(1001, 90)
+        Shape(_counts(1, far=1, fences=1), 0), _software(10), _costs(), _memory(1001, 90)
     )
     assert waits.parts.fences == pytest.approx(0)
 
 
 def test_on_a_disk_each_flush_is_an_msync_and_nothing_hides_it() -> None:
     found = operation_time(
-        Shape(_seen(0, fences=0.5), 0), _software(10), _costs(), _memory(100, 0, 50_000)
+        Shape(_counts(0, fences=0.5), 0), _software(10), _costs(), _memory(100, 0, 50_000)
     )
     assert found.parts.total == pytest.approx((10 + 25_000) * NS)
 
@@ -228,7 +247,7 @@ def test_software_in_cache_is_found_again() -> None:
     host, near = _costs(), _memory(100, 150)
 
     def timed(loads: float, ns: float) -> InCache:
-        seen = replace(_seen(0.5, fences=0.25))
+        seen = replace(_counts(0.5, fences=0.25))
         first = replace(seen.variants[0].levels[0], loads=loads)
         variant = replace(seen.variants[0], levels=(first, *seen.variants[0].levels[1:]))
         shape = Shape(replace(seen, variants=(variant,)), 0)
@@ -269,7 +288,7 @@ def test_a_hash_is_no_faster_on_slower_memory_whatever_the_host(fence_ns: float)
     host = load_host("xeon-5317")
     costs = costs_of(host)
     near = replace(near_memory(host, costs), fence=Constant(*(fence_ns * NS,) * 3))
-    shape = Shape(_seen(0.5, far=0.5, fences=2), 0)
+    shape = Shape(_counts(0.5, far=0.5, fences=2), 0)
 
     def time(name: str) -> float:
         memory = far_memory(load_profile(name), near)
@@ -348,7 +367,7 @@ def test_why_a_slowdown_differs_from_the_published_one() -> None:
 def test_a_slowdown_is_as_uncertain_as_the_software_that_it_is_against() -> None:
     """Next to an msync, whose time no software shares, a counterpart's range is the ratio's."""
     own = Software(Constant(20 * NS, 15 * NS, 30 * NS), 20, 0.0)
-    pool, twin = Shape(_seen(0, fences=1), 0), Shape(_seen(0), 0)
+    pool, twin = Shape(_counts(0, fences=1), 0), Shape(_counts(0), 0)
     reported = structure_results.predict(
         structure_results.Case("hash", 100, 50, pool, own, twin, own),
         _costs(),

@@ -55,7 +55,7 @@ typedef void (*nearfar_sim_done)(void* context, uint64_t id, uint64_t clock);
 #define NEARFAR_SIM_AT_ONCE (-1.0)
 
 /** Settings of the memory controller. NULL or 0 selects the default: `= {0}` sets all defaults.
- *  Devices without published commands have no controller; they use read_queue only. */
+ *  Devices without command timings have no controller; they use read_queue only. */
 struct nearfar_sim_options {
   /** When a row that no request needs is closed. "open" (default): when a request needs another row
    *  of the bank. "closed": with its last access. "timeout": after timeout_ns. */
@@ -64,8 +64,8 @@ struct nearfar_sim_options {
                                   whole clocks; NEARFAR_SIM_AT_ONCE: 0 */
   const char* scheduler;     /**< "fr-fcfs" (default): ready commands first; "fcfs": the oldest
                                   request only */
-  unsigned row_hit_cap;      /**< accesses to an open row before an older request for another row
-                                  of the bank goes first (default: no limit) */
+  unsigned row_hit_cap;      /**< accesses to an open row after which an older request for another
+                                  row of the bank goes first (default: no limit) */
   unsigned write_drain_from; /**< queued writes of a channel that start a drain (32) */
   unsigned write_drain_to;   /**< queued writes that end a drain (16 if both are 0) */
   unsigned write_drain_idle; /**< queued writes that start a drain while no read waits (1) */
@@ -127,7 +127,7 @@ NEARFAR_SIM_API int nearfar_sim_tick(nearfar_sim* memory, uint64_t clocks) NEARF
 /** Returns the current clock. Errors: returns 0 and sets errno. */
 NEARFAR_SIM_API uint64_t nearfar_sim_clock(nearfar_sim* memory) NEARFAR_SIM_NOTHROW;
 
-/** Returns the length of a clock in ns; 1 for a device without published commands. Errors: returns
+/** Returns the length of a clock in ns; 1 for a device without command timings. Errors: returns
  *  0 and sets errno. */
 NEARFAR_SIM_API double nearfar_sim_clock_ns(nearfar_sim* memory) NEARFAR_SIM_NOTHROW;
 

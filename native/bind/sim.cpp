@@ -24,8 +24,8 @@ using namespace sim;
 constexpr std::string_view patterns[] = {"sequential", "random", "chase"};
 constexpr std::string_view engines[] = {"fast", "exact"};
 constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
-constexpr std::string_view acts[] = {"activate", "read",       "write",        "precharge",
-                                     "refresh",  "power_down", "self_refresh", "wake"};
+constexpr std::string_view command_types[] = {"activate", "read",       "write",        "precharge",
+                                              "refresh",  "power_down", "self_refresh", "wake"};
 constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
 
 Device make_sim_device(const char* name, const char* kind, const Figures& figures) {
@@ -46,14 +46,14 @@ Controller make_sim_controller(const char* page_policy, double timeout_ns, const
   return *made;
 }
 
-nb::dict spent_dict(const Spent& spent) {
+nb::dict energy_dict(const EnergyParts& energy) {
   nb::dict d;
-  d["activate"] = spent.activate;
-  d["array_write"] = spent.array_write;
-  d["read"] = spent.read;
-  d["write"] = spent.write;
-  d["refresh"] = spent.refresh;
-  d["background"] = spent.background;
+  d["activate"] = energy.activate;
+  d["array_write"] = energy.array_write;
+  d["read"] = energy.read;
+  d["write"] = energy.write;
+  d["refresh"] = energy.refresh;
+  d["background"] = energy.background;
   return d;
 }
 
@@ -101,11 +101,11 @@ nb::dict tier_dict(const TierOutcome& tier) {
   d["traffic_interval_ps"] = tier.ended.interval();
   d["accesses_by_interval"] = tier.ended.counts();
   d["largest_read_ns"] = tier.read_ns.largest();
-  d["spent"] = spent_dict(tier.spent);
-  d["lines_written"] = tier.worn.lines;
-  d["pages_written"] = tier.worn.pages;
-  d["most_line_writes"] = tier.worn.max_line;
-  d["most_page_writes"] = tier.worn.max_page;
+  d["energy_J"] = energy_dict(tier.energy);
+  d["lines_written"] = tier.wear.lines;
+  d["pages_written"] = tier.wear.pages;
+  d["most_line_writes"] = tier.wear.max_line;
+  d["most_page_writes"] = tier.wear.max_page;
   return d;
 }
 
@@ -128,7 +128,7 @@ Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTu
                const std::vector<std::uint8_t>& objects, std::uint64_t near_weight,
                std::uint64_t far_weight, std::uint64_t near_bytes, double move_cost_ns) {
   Plan plan;
-  plan.rule = by_name<Rule>(rule, rule_names);
+  plan.rule = by_name<PlacementRule>(rule, placement_rule_names);
   plan.near_by_default = near_by_default;
   for (const auto& [begin, end, near] : ranges)
     plan.ranges.push_back({begin, end, near});
@@ -205,7 +205,7 @@ nb::dict finish(Cosimulation& memory) {
   d["row_hits"] = finished.work.row_hits;
   d["activates"] = finished.work.activates;
   d["refreshes"] = finished.work.refreshes;
-  d["spent"] = spent_dict(finished.spent);
+  d["energy_J"] = energy_dict(finished.energy);
   return d;
 }
 
@@ -239,11 +239,11 @@ nb::dict trace_facts(const TraceSource& source) {
   d["ending"] = reader.ending();
   d["exit_code"] = reader.tables().exit_code;
   d["instructions"] = reader.totals()[trace::Total::instructions];
-  d["held"] = source.held();
+  d["matched_objects"] = source.matched_objects();
   return d;
 }
 
-/// (clock, act, rank, group, bank in the group, row)
+/// (clock, type, rank, group, bank in the group, row)
 using CommandTuple =
     std::tuple<std::uint64_t, std::string, unsigned, unsigned, unsigned, std::uint64_t>;
 
@@ -252,9 +252,9 @@ check_commands(const Device& device, const std::vector<CommandTuple>& recorded) 
   std::vector<Command> commands;
   const auto groups = static_cast<unsigned>(device.shape.groups);
   const auto banks = static_cast<unsigned>(device.shape.banks);
-  for (const auto& [clock, act, rank, group, bank, row] : recorded)
-    commands.push_back({clock * device.timing.clock, by_name<Act>(act, acts), false, 0, rank, group,
-                        (rank * groups + group) * banks + bank, row});
+  for (const auto& [clock, type, rank, group, bank, row] : recorded)
+    commands.push_back({clock * device.timing.clock, by_name<CommandType>(type, command_types),
+                        false, 0, rank, group, (rank * groups + group) * banks + bank, row});
   std::vector<std::pair<std::string, std::uint64_t>> found;
   for (const Violation& violation : check_timing(device, commands))
     found.emplace_back(violation.rule, violation.missing / device.timing.clock);

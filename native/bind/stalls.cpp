@@ -5,7 +5,7 @@
 
 #include "bind/convert.hpp"
 #include "bind/trace_stats.hpp"
-#include "sim/follow.hpp"
+#include "sim/policy_evaluation.hpp"
 #include "trace/lives.hpp"
 #include "trace/stalls.hpp"
 #include "trace/thinned_trace.hpp"
@@ -90,12 +90,12 @@ nb::list site_lives(const ThinnedTrace& self, std::size_t parts) {
 using PolicyTuple =
     std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, Memory, Memory, Core>;
 
-nb::list follow_policies(const ThinnedTrace& self, const std::vector<PolicyTuple>& policies,
-                         double instruction_ps, const TouchLog& touches) {
-  std::vector<sim::Following> wanted;
+nb::list evaluate_policies(const ThinnedTrace& self, const std::vector<PolicyTuple>& policies,
+                           double instruction_ps, const TouchLog& touches) {
+  std::vector<sim::PolicySetup> wanted;
   for (const auto& [rule, near_bytes, near_weight, far_weight, near, far, core] : policies) {
-    sim::Following one;
-    one.plan.rule = by_name<sim::Rule>(rule, sim::rule_names);
+    sim::PolicySetup one;
+    one.plan.rule = by_name<sim::PlacementRule>(rule, sim::placement_rule_names);
     one.plan.near_bytes = near_bytes;
     one.plan.near_weight = near_weight;
     one.plan.far_weight = far_weight;
@@ -103,8 +103,8 @@ nb::list follow_policies(const ThinnedTrace& self, const std::vector<PolicyTuple
     wanted.push_back(std::move(one));
   }
   nb::list list;
-  for (const sim::Followed& one :
-       run_unlocked([&] { return sim::follow(self, wanted, instruction_ps, touches); })) {
+  for (const sim::PolicyOutcome& one : run_unlocked(
+           [&] { return sim::evaluate_policies(self, wanted, instruction_ps, touches); })) {
     nb::dict d = cost_dict(one.cost);
     d["moved_pages"] = one.moved_pages;
     d["near_lines"] = one.near_lines;
@@ -127,7 +127,7 @@ void register_stalls(nb::module_& module) {
       .def_prop_ro("touched", [](const ThinnedTrace& self) { return touched_dict(self.touched()); })
       .def("costs", &sampled_costs, nb::arg("placings"))
       .def("lives", &site_lives, nb::arg("parts"))
-      .def("follow", &follow_policies, nb::arg("policies"), nb::arg("instruction_ps"),
+      .def("evaluate_policies", &evaluate_policies, nb::arg("policies"), nb::arg("instruction_ps"),
            nb::arg("touches"));
 }
 

@@ -50,7 +50,8 @@ TEST_CASE("every mapping spreads the lines of one row number evenly over all ban
   }
 }
 
-TEST_CASE("a mapping that names no field, one twice or the row below others is refused") {
+TEST_CASE(
+    "a mapping without a field, with a duplicate field, or with the row below others is refused") {
   for (const char* wrong : {"", "ro", "rorabacobg", "rorabacobgbg", "rorabacobgxx", "chrorabacobg",
                             "rorabacobgchch", "RORABACOBGCH"})
     CHECK(!parse_mapping(wrong));

@@ -1,11 +1,11 @@
-// Reservations of a resource that serves one transfer at a time (data bus, activates of a rank),
-// out of order of time.
+// Reservations of a resource that serves one transfer at a time (data bus, activates of a rank).
+// Requests may reserve in any order of time.
 //
 // The fast engine times requests in program order. A slow request reserves the bus far ahead; a
-// later request in program order may use the free time before. Time is divided into slots of one
-// transfer. A transfer begins at the requested time if that slot is free, else at the next free
-// slot. Each slot holds one transfer. So transfers may overlap by a part of a slot, but the
-// throughput is exact.
+// later request in program order may use the free time before it. Time is divided into slots of the
+// length of a transfer, and each slot holds one transfer. A transfer begins at the requested time
+// if the slot of that time is free, else at the begin of the next free slot. Two transfers may
+// therefore overlap by less than a slot, but the throughput is exact.
 //
 // Thread safety  none.
 #pragma once
@@ -75,7 +75,9 @@ private:
   std::array<std::uint64_t, words> words_{};
 };
 
-/// Limits the number of transfers in each window of time: four activates in tFAW.
+/// Limits the number of transfers in aligned windows of time, from k * window to (k + 1) * window:
+/// four activates in tFAW. An approximation: tFAW is a sliding window, and a window that is not
+/// aligned may hold up to twice as many.
 class Quota {
 public:
   /// At most `most` transfers in each window of `window` ps; 0: unlimited.

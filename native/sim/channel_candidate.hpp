@@ -8,17 +8,20 @@
 
 namespace nearfar::sim {
 
-/// Order of commands that are legal at the same time: the smallest value is issued.
+/// Priority of commands that are legal at the same time, highest first.
 enum class Priority : unsigned char { refresh, column, activate, precharge, power };
 
 struct ChannelCandidate {
   Time at = never;
   Priority priority = Priority::refresh;
-  Act act = Act::activate;
-  bool posted = false;    ///< the request is in the queue of posted writes
-  std::uint32_t bank = 0; ///< number in the channel. Refresh: a bank of the set. Power states: the
-                          ///< first bank of the rank
-  std::size_t index = 0;  ///< index of the request in its queue
+  CommandType type = CommandType::activate;
+  /// Number in the channel. Refresh: any bank of the refresh set. Power states: the first bank of
+  /// the rank.
+  std::uint32_t bank = 0;
+  /// The request of an activate or a column command: whether it is in the queue of posted writes,
+  /// and its index in its queue.
+  bool posted = false;
+  std::size_t index = 0;
 
   /// Replaces this candidate if `other` is legal earlier, or at the same time with higher priority.
   void offer(const ChannelCandidate& other) {

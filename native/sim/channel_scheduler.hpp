@@ -3,9 +3,9 @@
 // Order          FR-FCFS: the command that is legal first. Ties: refresh or wake, column, activate,
 //                precharge, power state; then the oldest request. FCFS: the oldest request only.
 // Posted writes  Draining starts at drain_from queued writes, or at drain_idle if no demand waits.
-//                It stops at drain_to, if a demand waits.
+//                It stops at drain_to queued writes; while no demand waits, it then starts again.
 // Direction      When draining starts or stops, requests of the other queue whose rows were
-//                activated for them are issued first. So no row is activated and closed unused.
+//                activated for them are served first, so that no row is closed unused.
 // Thread safety  one thread.
 #pragma once
 
@@ -33,19 +33,19 @@ public:
   /// Sets drain_idle to 1: every posted write is drained if no demand waits.
   void flush() { drain_idle_ = 1; }
 
-  /// The next command; its time is `never` without a demand and without a drain.
+  /// The next command. Its time is `never` if no demand is queued and no drain starts.
   ChannelCandidate choose(const RequestQueues& queues, const ChannelTiming& timing,
                           const RefreshManager& refreshes, RowPolicy& rows) {
     const std::size_t posted = queues.posted().size();
     if (posted >= drain_from_) set_draining(true);
     if (posted <= drain_to_) set_draining(false);
     if (!draining_ && posted >= drain_idle_) {
-      const Time demanded_from = queues.demanded_from();
-      if (demanded_from > timing.column_command_from()) {
+      const Time earliest_demand = queues.earliest_demand();
+      if (earliest_demand > timing.column_command_from()) {
         set_draining(true);
         idle_from_ = timing.column_command_from();
         const ChannelCandidate idle = choose_active(queues, timing, refreshes, rows);
-        if (idle.at < demanded_from) return idle;
+        if (idle.at < earliest_demand) return idle;
         set_draining(false);
       }
     }
@@ -104,13 +104,14 @@ private:
     return {index, index + 1};
   }
 
-  /// Offers requests of the other queue whose rows were activated before the direction changed.
+  /// Offers requests of the other queue for which rows were activated before the direction changed.
   void offer_unfinished(const RequestQueues& queues, const ChannelTiming& timing,
                         const RefreshManager& refreshes, RowPolicy& rows, ChannelCandidate& best) {
     const std::vector<ChannelRequest>& others = queues.of(!draining_);
     unfinished_ = false;
     for (std::size_t i = 0; i < others.size(); ++i)
-      if (others[i].opened && timing.bank(others[i].place.bank).row == others[i].place.row) {
+      if (others[i].caused_activate &&
+          timing.bank(others[i].place.bank).row == others[i].place.row) {
         unfinished_ = true;
         rows.require(timing, others[i]);
         offer_column(!draining_, others, i, timing, refreshes, best);
@@ -123,7 +124,7 @@ private:
     const ChannelRequest& request = queue[index];
     ChannelCandidate candidate;
     candidate.priority = Priority::column;
-    candidate.act = request.write ? Act::write : Act::read;
+    candidate.type = request.write ? CommandType::write : CommandType::read;
     candidate.posted = posted;
     candidate.bank = request.place.bank;
     candidate.index = index;
@@ -148,16 +149,17 @@ private:
     candidate.bank = request.place.bank;
     candidate.index = index;
     if (bank.row == no_row) {
-      candidate.act = Act::activate;
+      candidate.type = CommandType::activate;
       candidate.priority = Priority::activate;
       candidate.at = timing.activate_time(bank);
     } else {
-      candidate.act = Act::precharge;
+      candidate.type = CommandType::precharge;
       candidate.priority = Priority::precharge;
       candidate.at = timing.precharge_time(bank);
     }
     candidate.at = std::max({candidate.at, request.arrival, timing.row_command_from(), idle_from_});
-    if (candidate.act == Act::precharge && rows.is_required(candidate.bank, candidate.at)) return;
+    if (candidate.type == CommandType::precharge && rows.is_required(candidate.bank, candidate.at))
+      return;
     if (candidate.at < refreshes.due(candidate.bank)) best.offer(candidate);
   }
 
@@ -167,10 +169,10 @@ private:
   unsigned drain_to_;
   unsigned drain_idle_;
   bool draining_ = false;
-  /// Begin of the last drain that started while no demand waited. The row commands that it needs
-  /// are not issued before, even if the bus of row commands is free (HBM).
+  /// When the last drain began that was started because no demand waited. Its row commands are not
+  /// issued before this time, although a separate bus of row commands (HBM) may be free earlier.
   Time idle_from_ = 0;
-  bool unfinished_ = false; ///< the other queue may hold requests whose rows were activated
+  bool unfinished_ = false; ///< the other queue may hold requests for which rows were activated
 };
 
 } // namespace nearfar::sim

@@ -38,12 +38,12 @@ public:
     }
     ++work_.activates;
     ++banks_[number].activates;
-    log(Act::activate, timing, number, at, false);
+    log(CommandType::activate, timing, number, at, false);
   }
 
   /// Called before ChannelTiming::precharge(), which clears the open row.
   void precharging(const ChannelTiming& timing, std::uint32_t number, Time at, bool automatic) {
-    log(Act::precharge, timing, number, at, automatic);
+    log(CommandType::precharge, timing, number, at, automatic);
     const ChannelTiming::Bank& bank = timing.bank(number);
     if (bank.dirty) ++work_.array_writes;
     open_[bank.rank].until = std::max(open_[bank.rank].until, at);
@@ -52,27 +52,28 @@ public:
   /// `number`: a bank of the set.
   void refreshed(const ChannelTiming& timing, std::uint32_t number, Time at) {
     ++work_.refreshes;
-    log(Act::refresh, timing, number, at, false);
+    log(CommandType::refresh, timing, number, at, false);
   }
 
   void column(const ChannelTiming& timing, const ChannelRequest& request, Time at) {
-    log(request.write ? Act::write : Act::read, timing, request.place.bank, at, false);
+    log(request.write ? CommandType::write : CommandType::read, timing, request.place.bank, at,
+        false);
     ++(request.write ? work_.writes : work_.reads);
-    work_.row_hits += !request.opened;
+    work_.row_hits += !request.caused_activate;
     BankWork& bank = banks_[request.place.bank];
     ++(request.write ? bank.writes : bank.reads);
-    bank.row_hits += !request.opened;
+    bank.row_hits += !request.caused_activate;
   }
 
   /// Called after a rank entered power-down or self-refresh. `number`: its first bank.
   void asleep(const ChannelTiming& timing, std::uint32_t number, Time at) {
     const bool refreshes =
         timing.ranks()[timing.bank(number).rank].state == RankState::self_refresh;
-    log(refreshes ? Act::self_refresh : Act::power_down, timing, number, at, false);
+    log(refreshes ? CommandType::self_refresh : CommandType::power_down, timing, number, at, false);
   }
   /// Called before the rank wakes. `number`: its first bank.
   void waking(const ChannelTiming& timing, std::uint32_t number, Time at) {
-    log(Act::wake, timing, number, at, false);
+    log(CommandType::wake, timing, number, at, false);
     slept(timing.ranks()[timing.bank(number).rank], at);
   }
 
@@ -107,11 +108,12 @@ private:
       (rank.open_rows ? work_.active_power_down : work_.power_down) += time;
   }
 
-  void log(Act act, const ChannelTiming& timing, std::uint32_t number, Time at, bool automatic) {
+  void log(CommandType type, const ChannelTiming& timing, std::uint32_t number, Time at,
+           bool automatic) {
     if (!commands_) return;
     const ChannelTiming::Bank& bank = timing.bank(number);
     commands_->push_back(
-        {at, act, automatic, channel_, bank.rank, timing.group_in_rank(bank), number, bank.row});
+        {at, type, automatic, channel_, bank.rank, timing.group_in_rank(bank), number, bank.row});
   }
 
   Work work_;

@@ -116,10 +116,11 @@ public:
     return bank.dirty ? std::max(from, rank.array_write_from) : from;
   }
 
-  void occupy_command_bus(Act act, Time at) {
-    if (act == Act::power_down || act == Act::wake) return; // they use the CKE signal
-    const bool column = act == Act::read || act == Act::write;
-    const bool is_long = column || act == Act::activate;
+  void occupy_command_bus(CommandType type, Time at) {
+    if (type == CommandType::power_down || type == CommandType::wake)
+      return; // they use the CKE signal
+    const bool column = type == CommandType::read || type == CommandType::write;
+    const bool is_long = column || type == CommandType::activate;
     command_from_[column ? column_bus_ : 0] = at + (is_long ? long_command_ : timing_.clock);
   }
 

@@ -10,17 +10,17 @@ namespace {
 
 enum class Scope : unsigned char { bank, refresh_set, group, rank, channel };
 
-/// Rule: `second` is issued `distance` after `first` or later, if both are in the same `scope`.
-struct Gap {
-  Act first;
-  Act second;
+/// In the same `scope`, `second` is issued at least `distance` after `first`.
+struct MinDistance {
+  CommandType first;
+  CommandType second;
   Scope scope;
   Time distance;
   const char* rule;
 };
 
-std::vector<Gap> gaps_of(const Timing& t) {
-  using enum Act;
+std::vector<MinDistance> distances_of(const Timing& t) {
+  using enum CommandType;
   using enum Scope;
   const Time written = t.CWL + t.burst;
   return {
@@ -46,19 +46,22 @@ std::vector<Gap> gaps_of(const Timing& t) {
   };
 }
 
-bool is_access(const Command& c) { return c.act == Act::read || c.act == Act::write; }
+bool is_access(const Command& c) {
+  return c.type == CommandType::read || c.type == CommandType::write;
+}
 
 /// Whether the command occupies the command bus. Power-down and wake use the CKE signal.
 bool is_on_bus(const Command& c) {
-  return !c.automatic && c.act != Act::power_down && c.act != Act::wake;
+  return !c.automatic && c.type != CommandType::power_down && c.type != CommandType::wake;
 }
 
 bool is_of_rank(const Command& c) {
-  return c.act == Act::power_down || c.act == Act::self_refresh || c.act == Act::wake;
+  return c.type == CommandType::power_down || c.type == CommandType::self_refresh ||
+         c.type == CommandType::wake;
 }
 
 struct SleepState {
-  Act act = Act::wake; ///< last change of the power state
+  CommandType type = CommandType::wake; ///< last change of the power state
   Time since = 0;
   Time usable = 0;
   const char* usable_rule = "tXP";
@@ -71,15 +74,15 @@ struct BankState {
   Time usable = 0; ///< end of tRP after the last precharge
 };
 
-class Check {
+class TimingCheck {
 public:
-  Check(const Device& device, std::span<const Command> commands, unsigned postponed)
-      : t_(device.timing), shape_(device.shape), postponed_(postponed), gaps_(gaps_of(t_)),
-        commands_(commands.begin(), commands.end()) {
+  TimingCheck(const Device& device, std::span<const Command> commands, unsigned postponed)
+      : t_(device.timing), shape_(device.shape), postponed_(postponed),
+        distances_(distances_of(t_)), commands_(commands.begin(), commands.end()) {
     std::stable_sort(commands_.begin(), commands_.end(),
                      [](const Command& a, const Command& b) { return a.at < b.at; });
-    for (const Gap& gap : gaps_)
-      horizon_ = std::max(horizon_, gap.distance);
+    for (const MinDistance& limit : distances_)
+      horizon_ = std::max(horizon_, limit.distance);
     horizon_ = std::max(
         {horizon_, t_.tFAW, t_.t32AW, t_.tRRDpre, t_.CL + t_.CWL + 2 * t_.burst + t_.tRTRS});
   }
@@ -87,11 +90,11 @@ public:
   std::vector<Violation> run() {
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const Command& command = commands_[i];
-      if (command.at % t_.clock) complain("clock", command, command.at % t_.clock);
-      if (t_.tREFI && command.act != Act::wake) follow_refresh(command);
-      follow_rank(command);
-      if (!is_of_rank(command)) follow_bank(command);
-      look_back(i);
+      if (command.at % t_.clock) report("clock", command, command.at % t_.clock);
+      if (t_.tREFI && command.type != CommandType::wake) check_refresh(command);
+      check_rank(command);
+      if (!is_of_rank(command)) check_bank(command);
+      check_distances(i);
     }
     return std::move(found_);
   }
@@ -100,46 +103,46 @@ private:
   using Key = std::tuple<std::uint32_t, std::uint32_t>;
   using SetKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 
-  void complain(const char* rule, const Command& command, Time missing) {
+  void report(const char* rule, const Command& command, Time missing) {
     found_.push_back({rule, command.at, missing});
   }
-  void need(const char* rule, const Command& command, Time from) {
-    if (command.at < from) complain(rule, command, from - command.at);
+  void require(const char* rule, const Command& command, Time from) {
+    if (command.at < from) report(rule, command, from - command.at);
   }
 
   /// A rank in power-down or self-refresh accepts only `wake`.
-  void follow_rank(const Command& c) {
+  void check_rank(const Command& c) {
     SleepState& rank = ranks_[Key{c.channel, c.rank}];
-    const bool sleeps = rank.act != Act::wake;
-    if (c.act != Act::wake) {
-      if (sleeps) complain("command to a rank that sleeps", c, 0);
-      need(rank.usable_rule, c, rank.usable);
-      if (c.act == Act::self_refresh) follow_self_refresh(c);
+    const bool sleeps = rank.type != CommandType::wake;
+    if (c.type != CommandType::wake) {
+      if (sleeps) report("command to a rank that sleeps", c, 0);
+      require(rank.usable_rule, c, rank.usable);
+      if (c.type == CommandType::self_refresh) check_self_refresh(c);
     } else if (!sleeps) {
-      complain("wake of a rank that is awake", c, 0);
+      report("wake of a rank that is awake", c, 0);
     } else {
-      const bool refreshed = rank.act == Act::self_refresh;
-      need(refreshed ? "tCKESR" : "tCKE", c, rank.since + (refreshed ? t_.tCKESR : t_.tCKE));
+      const bool refreshed = rank.type == CommandType::self_refresh;
+      require(refreshed ? "tCKESR" : "tCKE", c, rank.since + (refreshed ? t_.tCKESR : t_.tCKE));
       rank.usable = c.at + (refreshed ? t_.tXS : t_.tXP);
       rank.usable_rule = refreshed ? "tXS" : "tXP";
-      if (refreshed && t_.tREFI) forgive_refreshes(c);
+      if (refreshed && t_.tREFI) skip_refreshes(c);
     }
     if (is_of_rank(c)) {
-      rank.act = c.act;
+      rank.type = c.type;
       rank.since = c.at;
     }
   }
 
-  void follow_self_refresh(const Command& c) {
+  void check_self_refresh(const Command& c) {
     for (const auto& [key, of_bank] : last_) {
       if (!same(of_bank, c, Scope::rank)) continue;
-      if (banks_[key].open) complain("self-refresh with an open bank", c, 0);
-      need("tRP", c, banks_[key].usable);
+      if (banks_[key].open) report("self-refresh with an open bank", c, 0);
+      require("tRP", c, banks_[key].usable);
     }
   }
 
   /// The rank leaves self-refresh: refreshes that were due by now are done.
-  void forgive_refreshes(const Command& c) {
+  void skip_refreshes(const Command& c) {
     for (std::uint64_t set = 0; set < shape_.refresh_sets; ++set)
       for (Time& due = due_of(c, set); due <= c.at;)
         due += t_.tREFI;
@@ -155,13 +158,13 @@ private:
 
   /// Precharges are legal when a refresh is due, because the refresh may need them. A refresh may
   /// be issued after its own due time, but not after the next one.
-  void follow_refresh(const Command& c) {
-    if (c.act == Act::precharge) return;
-    const bool is_refresh = c.act == Act::refresh;
+  void check_refresh(const Command& c) {
+    if (c.type == CommandType::precharge) return;
+    const bool is_refresh = c.type == CommandType::refresh;
     const Time phase = phase_of(set_of(c));
     Time& due = due_of(c, set_of(c));
     for (; c.at >= due + (postponed_ + is_refresh) * t_.tREFI; due += t_.tREFI)
-      complain("tREFI", c, c.at - due - postponed_ * t_.tREFI);
+      report("tREFI", c, c.at - due - postponed_ * t_.tREFI);
     if (is_refresh)
       due = std::min(due, ((c.at - phase) / t_.tREFI + jedec_refreshes) * t_.tREFI + phase) +
             t_.tREFI;
@@ -184,83 +187,86 @@ private:
     return false;
   }
 
-  void follow_bank(const Command& c) {
-    if (c.act == Act::refresh) {
+  void check_bank(const Command& c) {
+    if (c.type == CommandType::refresh) {
       for (const auto& [key, of_bank] : last_)
         if (same(of_bank, c, Scope::refresh_set)) {
-          if (banks_[key].open) complain("refresh of an open bank", c, 0);
-          need("tRP", c, banks_[key].usable);
+          if (banks_[key].open) report("refresh of an open bank", c, 0);
+          require("tRP", c, banks_[key].usable);
         }
       return;
     }
     BankState& bank = banks_[Key{c.channel, c.bank}];
     last_[Key{c.channel, c.bank}] = c;
-    switch (c.act) {
-    case Act::activate:
-      if (bank.open) complain("activate of an open bank", c, 0);
-      need("tRP", c, bank.usable);
+    switch (c.type) {
+    case CommandType::activate:
+      if (bank.open) report("activate of an open bank", c, 0);
+      require("tRP", c, bank.usable);
       bank = {true, false, c.row, bank.usable};
       break;
-    case Act::precharge:
-      if (!bank.open) complain("precharge of a closed bank", c, 0);
-      if (bank.written) follow_array_write(c);
+    case CommandType::precharge:
+      if (!bank.open) report("precharge of a closed bank", c, 0);
+      if (bank.written) check_array_write(c);
       bank.usable = c.at + (bank.written ? t_.tRP : t_.tRPclean);
       bank.open = bank.written = false;
       break;
-    case Act::read:
-    case Act::write:
-      if (!bank.open || bank.row != c.row) complain("access to a row that is not open", c, 0);
-      bank.written |= c.act == Act::write;
+    case CommandType::read:
+    case CommandType::write:
+      if (!bank.open || bank.row != c.row) report("access to a row that is not open", c, 0);
+      bank.written |= c.type == CommandType::write;
       break;
     default: break;
     }
   }
 
-  void follow_array_write(const Command& c) {
+  void check_array_write(const Command& c) {
     const auto [last, first] = array_written_.try_emplace(Key{c.channel, c.rank}, c.at);
-    if (!first) need("tRRDpre", c, last->second + t_.tRRDpre);
+    if (!first) require("tRRDpre", c, last->second + t_.tRRDpre);
     last->second = c.at;
   }
 
-  void look_back(std::size_t index) {
+  void check_distances(std::size_t index) {
     const Command& now = commands_[index];
     unsigned activates = 0;
     for (std::size_t i = index; i-- > 0 && commands_[i].at + horizon_ >= now.at;) {
       const Command& before = commands_[i];
-      for (const Gap& gap : gaps_)
-        if (before.act == gap.first && now.act == gap.second && same(before, now, gap.scope))
-          need(gap.rule, now, before.at + gap.distance);
+      for (const MinDistance& limit : distances_)
+        if (before.type == limit.first && now.type == limit.second &&
+            same(before, now, limit.scope))
+          require(limit.rule, now, before.at + limit.distance);
       if (before.channel != now.channel) continue;
       const bool shared = shape_.command_buses == 1 || is_access(before) == is_access(now);
       if (shared && is_on_bus(before) && is_on_bus(now))
-        need("command bus", now, before.at + time_on_bus(before));
-      if (before.act == Act::activate && now.act == Act::activate && before.rank == now.rank &&
-          (++activates == 4 || activates == 32))
-        need(activates == 4 ? "tFAW" : "t32AW", now,
-             before.at + (activates == 4 ? t_.tFAW : t_.t32AW));
-      need_bus(before, now);
+        require("command bus", now, before.at + time_on_bus(before));
+      if (before.type == CommandType::activate && now.type == CommandType::activate &&
+          before.rank == now.rank && (++activates == 4 || activates == 32))
+        require(activates == 4 ? "tFAW" : "t32AW", now,
+                before.at + (activates == 4 ? t_.tFAW : t_.t32AW));
+      require_data_bus(before, now);
     }
   }
 
   Time time_on_bus(const Command& c) const {
-    const bool is_long = is_access(c) || c.act == Act::activate;
+    const bool is_long = is_access(c) || c.type == CommandType::activate;
     return is_long ? shape_.command_clocks * t_.clock : t_.clock;
   }
 
   /// Data of two accesses do not overlap; a change of rank or direction takes tRTRS.
-  void need_bus(const Command& before, const Command& now) {
+  void require_data_bus(const Command& before, const Command& now) {
     if (!is_access(before) || !is_access(now)) return;
-    const auto lead = [&](const Command& c) { return c.act == Act::read ? t_.CL : t_.CWL; };
-    const bool turns = before.rank != now.rank || before.act != now.act;
+    const auto lead = [&](const Command& c) {
+      return c.type == CommandType::read ? t_.CL : t_.CWL;
+    };
+    const bool turns = before.rank != now.rank || before.type != now.type;
     const Time from = before.at + lead(before) + t_.burst + (turns ? t_.tRTRS : 0);
     const Time data = now.at + lead(now);
-    if (data < from) complain("data bus", now, from - data);
+    if (data < from) report("data bus", now, from - data);
   }
 
   Timing t_;
   Shape shape_;
   unsigned postponed_;
-  std::vector<Gap> gaps_;
+  std::vector<MinDistance> distances_;
   std::vector<Command> commands_;
   Time horizon_ = 0;
   std::map<Key, BankState> banks_;
@@ -275,7 +281,7 @@ private:
 
 std::vector<Violation> check_timing(const Device& device, std::span<const Command> commands,
                                     unsigned postponed) {
-  return Check(device, commands, postponed).run();
+  return TimingCheck(device, commands, postponed).run();
 }
 
 } // namespace nearfar::sim

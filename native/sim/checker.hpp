@@ -1,5 +1,5 @@
 // Checks recorded commands against all timing rules of a device. It shares no code with the engine
-// that issues the commands: it has the rules from the figures of the device.
+// that issues the commands: it derives the rules from the figures of the device.
 //
 // Refresh        Each refresh set of a rank requires one refresh per tREFI; the sets are refreshed
 //                in turn. JEDEC allows a controller to postpone eight refreshes, and to issue eight
@@ -7,7 +7,7 @@
 //                refreshes). The exact engine postpones none: when a refresh is due, the set
 //                accepts only precharges until it is issued.
 //
-// Thread safety  pure.
+// Thread safety  free functions.
 #pragma once
 
 #include <span>

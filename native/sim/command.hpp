@@ -6,7 +6,7 @@
 namespace nearfar::sim {
 
 /// The last three change the power state of a rank; `wake` ends power-down or self-refresh.
-enum class Act : unsigned char {
+enum class CommandType : unsigned char {
   activate,
   read,
   write,
@@ -19,7 +19,7 @@ enum class Act : unsigned char {
 
 struct Command {
   Time at = 0;
-  Act act = Act::activate;
+  CommandType type = CommandType::activate;
   bool automatic = false; ///< auto-precharge of a column command: does not occupy the command bus
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;

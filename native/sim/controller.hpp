@@ -32,8 +32,8 @@ struct Controller {
   unsigned drain_to = 16;   ///< queued writes that end a drain
   unsigned drain_idle = 1;  ///< queued writes that start a drain while no demand waits
   Scheduler scheduler = Scheduler::fr_fcfs;
-  /// Column commands to an open row before an older request for another row of the bank goes first;
-  /// 0: no limit.
+  /// Column commands to an open row after which an older request for another row of the bank goes
+  /// first; 0: no limit.
   unsigned row_hit_cap = 0;
   /// Idle time of a rank until it enters the state; `never`: the state is not used. Devices without
   /// tXP do not power down, devices without tXS do not enter self-refresh.

@@ -31,7 +31,7 @@ public:
 
   const Device& device() const { return device_; }
 
-  /// Length of a clock of the memory; 1 ns for a device without published commands.
+  /// Length of a clock of the memory; 1 ns for a device without command timings.
   Time clock_ps() const { return clock_; }
   std::uint64_t clock() const { return now_ / clock_; }
   /// The clock at which an event at time `at` is visible to the caller.
@@ -51,7 +51,7 @@ public:
 
   struct Finished {
     Work work;
-    Spent spent;
+    EnergyParts energy;
   };
   /// Drains all posted writes and ends the simulation: no request is accepted afterwards. Further
   /// calls return the same result.

@@ -89,7 +89,7 @@ TEST_CASE("ticking in larger steps changes no completion") {
   CHECK(completions(1) == completions(1000));
 }
 
-TEST_CASE("full queues refuse, until something completes") {
+TEST_CASE("full queues accept nothing until a request completes") {
   Cosimulation memory = make(ddr4(), 2);
   CHECK(memory.enqueue(1, 0, false));
   CHECK(memory.enqueue(2, 1 << 20, false));
@@ -119,7 +119,7 @@ TEST_CASE("a link adds its latency, and bounds reads in flight") {
   CHECK(!memory.enqueue(3, 128, false));
 }
 
-TEST_CASE("no read queue, and a controller that contradicts itself, are refused") {
+TEST_CASE("a read queue of 0 and contradictory settings of the controller are refused") {
   CHECK(!Cosimulation::create(ddr4(), {}, 0));
   Controller controller;
   controller.drain_to = controller.drain_from;
@@ -129,7 +129,7 @@ TEST_CASE("no read queue, and a controller that contradicts itself, are refused"
   CHECK(!Cosimulation::create(ddr4(), controller, 1)); // without tXP
 }
 
-TEST_CASE("a queue takes no write while its buffer is full") {
+TEST_CASE("a queued device accepts no write while its buffer is full") {
   const Device device = made("slow", MemoryKind::queued,
                              {{"read_latency", 300},
                               {"write_latency", 100},
@@ -141,7 +141,7 @@ TEST_CASE("a queue takes no write while its buffer is full") {
   unsigned at_once = 0;
   while (memory.enqueue(0, at_once * 64, true))
     ++at_once;
-  CHECK(at_once == 65); // 64 wait, and the one that is being written
+  CHECK(at_once == 65); // 64 wait, and one is being written
   CHECK(memory.accepts(0, false));
   unsigned later = 0;
   for (unsigned clock = 0; clock < 10'000; ++clock) {

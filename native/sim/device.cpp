@@ -65,19 +65,19 @@ constexpr CountField counts[] = {
 
 struct EnergyField {
   const char* name;
-  double Energy::*at;
+  double EnergyFigures::*at;
 };
 constexpr EnergyField energies[] = {
-    {"activate_J", &Energy::activate},
-    {"array_write_J", &Energy::array_write},
-    {"read_J", &Energy::read},
-    {"write_J", &Energy::write},
-    {"refresh_J", &Energy::refresh},
-    {"active_W", &Energy::active_W},
-    {"idle_W", &Energy::idle_W},
-    {"active_power_down_W", &Energy::active_power_down_W},
-    {"power_down_W", &Energy::power_down_W},
-    {"self_refresh_W", &Energy::self_refresh_W},
+    {"activate_J", &EnergyFigures::activate},
+    {"array_write_J", &EnergyFigures::array_write},
+    {"read_J", &EnergyFigures::read},
+    {"write_J", &EnergyFigures::write},
+    {"refresh_J", &EnergyFigures::refresh},
+    {"active_W", &EnergyFigures::active_W},
+    {"idle_W", &EnergyFigures::idle_W},
+    {"active_power_down_W", &EnergyFigures::active_power_down_W},
+    {"power_down_W", &EnergyFigures::power_down_W},
+    {"self_refresh_W", &EnergyFigures::self_refresh_W},
 };
 
 /// Reads figures by name. A figure that is not read is an error.
@@ -172,8 +172,8 @@ Error contradiction(const Device& device, const char* field, const char* rule) {
       .try_next("fix it in the profile");
 }
 
-/// A condition on the figures of a device of commands, and the figure that the message names.
-struct Rule {
+/// A condition on command timings or organization, and the figure that the message names.
+struct FigureRule {
   bool kept;
   const char* field;
   const char* rule;
@@ -181,7 +181,7 @@ struct Rule {
 
 Status check_commands(const Device& d) {
   const Timing& t = d.timing;
-  const Rule rules[] = {
+  const FigureRule rules[] = {
       {t.burst > 0, "burst", "it must be above 0"},
       {t.tRCD > 0, "tRCD", "it must be above 0"},
       {t.tCCD >= t.burst, "tCCD", "it is less than burst"},
@@ -203,7 +203,7 @@ Status check_commands(const Device& d) {
        "it is more than the banks of a rank"},
       {d.shape.row_bytes >= line_bytes, "row_bytes", "it is less than a line of 64 bytes"},
   };
-  for (const Rule& rule : rules)
+  for (const FigureRule& rule : rules)
     if (!rule.kept) return contradiction(d, rule.field, rule.rule);
   for (const CountField& field : counts)
     if (!std::has_single_bit(d.shape.*(field.at)) || d.shape.*(field.at) > 65536)
@@ -347,17 +347,17 @@ Work& Work::operator+=(const Work& other) {
   return *this;
 }
 
-Spent energy_of(const Device& device, const Work& work, Time end) {
-  const Energy& e = device.energy;
+EnergyParts energy_of(const Device& device, const Work& work, Time end) {
+  const EnergyFigures& e = device.energy;
   const auto times_of = [](std::uint64_t n, double joules) {
     return static_cast<double>(n) * joules;
   };
-  Spent spent;
-  spent.activate = times_of(work.activates, e.activate);
-  spent.array_write = times_of(work.array_writes, e.array_write);
-  spent.read = times_of(work.reads, e.read);
-  spent.write = times_of(work.writes, e.write);
-  spent.refresh = times_of(work.refreshes, e.refresh);
+  EnergyParts parts;
+  parts.activate = times_of(work.activates, e.activate);
+  parts.array_write = times_of(work.array_writes, e.array_write);
+  parts.read = times_of(work.reads, e.read);
+  parts.write = times_of(work.writes, e.write);
+  parts.refresh = times_of(work.refreshes, e.refresh);
   const std::uint64_t ranks =
       device.kind == MemoryKind::commands ? device.shape.channels * device.shape.ranks : 1;
   const double all = static_cast<double>(end * ranks);
@@ -365,11 +365,11 @@ Spent energy_of(const Device& device, const Work& work, Time end) {
   const auto active_down = static_cast<double>(work.active_power_down);
   const auto down = static_cast<double>(work.power_down);
   const auto refreshing = static_cast<double>(work.self_refresh);
-  spent.background = ((active - active_down) * e.active_W + active_down * e.active_power_down_W +
+  parts.background = ((active - active_down) * e.active_W + active_down * e.active_power_down_W +
                       std::max(all - active - down - refreshing, 0.0) * e.idle_W +
                       down * e.power_down_W + refreshing * e.self_refresh_W) *
                      1e-12;
-  return spent;
+  return parts;
 }
 
 } // namespace nearfar::sim

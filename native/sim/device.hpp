@@ -1,10 +1,11 @@
 // A simulated memory device: shape, timings, energy. make_device() checks all figures.
 //
-// Units          Times in picoseconds; timings of commands are whole clocks. Energy in joules,
-//                power in watts; those of a rank are of all its chips together.
-// Kinds          commands: banks with rows, driven by activate, column command and precharge
-//                (DDR3/4/5, PCM). queued: buffers in front of a medium, for memories with published
-//                latency and bandwidth but no published commands (Optane, measured profiles).
+// Units          Times in picoseconds; command timings are whole clocks. Energy in joules, power in
+//                watts, each of all chips of a rank together.
+// Kinds          commands: ranks and banks with rows, and JEDEC command timings (DDR, LPDDR, HBM,
+//                GDDR, PCM). queued: a queue in front of a medium, with optional buffers, for
+//                memories with known latency and bandwidth but without command timings (Optane,
+//                measured profiles).
 // Link           optional (CXL): latency and bandwidth of each direction, requests in flight.
 // Thread safety  values.
 #pragma once
@@ -24,8 +25,8 @@ using Time = std::uint64_t; ///< picoseconds since the start
 constexpr unsigned line_bytes = 64;
 constexpr unsigned line_shift = 6;
 
-/// Timings with JEDEC's names. Suffix L: between two commands to the same bank group; equal to the
-/// value without the suffix if the device has no groups.
+/// Command timings with JEDEC's names. Suffix L: between two commands to the same bank group; equal
+/// to the value without the suffix if not given.
 struct Timing {
   Time clock = 0;
   Time tRCD = 0;     ///< activate to read; to write too unless tRCDWR is given
@@ -42,7 +43,7 @@ struct Timing {
   Time tCCDLWR = 0; ///< write to write of one bank group
   Time tRRD = 0;    ///< activate to activate of another bank of the rank
   Time tRRDL = 0;
-  Time tRRDpre = 0; ///< precharge to precharge of the rank if both write the array (PCM)
+  Time tRRDpre = 0; ///< precharge to precharge of the rank, both of written rows (PCM)
   Time tFAW = 0;    ///< window of at most 4 activates of a rank
   Time t32AW = 0;   ///< window of at most 32 activates of a rank (GDDR)
   Time tWTR = 0;    ///< end of write data to read of the rank
@@ -51,7 +52,7 @@ struct Timing {
   Time tRTP = 0;   ///< read to precharge
   Time tRTRS = 0;  ///< idle time of the data bus when the rank or the direction changes
   Time tRFC = 0;   ///< refresh to activate of a refreshed bank
-  Time tREFI = 0;  ///< refresh interval of a bank; 0: the device needs no refresh
+  Time tREFI = 0;  ///< time between two refreshes of a bank; 0: the device needs no refresh
   Time tXP = 0;    ///< end of power-down to the next command; 0: no power-down
   Time tXS = 0;    ///< end of self-refresh to the next command; 0: no self-refresh
   Time tCKE = 0;   ///< minimum duration of a power-down
@@ -61,22 +62,22 @@ struct Timing {
   Time whole_clocks(Time at) const { return (at + clock - 1) / clock * clock; }
 };
 
-/// Counts, and the bytes of a row. All are powers of two.
+/// Organization of the channels. All numbers are powers of two.
 struct Shape {
   std::uint64_t channels = 1;
-  std::uint64_t ranks = 1;
-  std::uint64_t groups = 1;
-  std::uint64_t banks = 1; ///< per group
+  std::uint64_t ranks = 1;  ///< per channel
+  std::uint64_t groups = 1; ///< bank groups per rank
+  std::uint64_t banks = 1;  ///< per group
   std::uint64_t row_bytes = 0;
   std::uint64_t command_buses = 1;  ///< 2: one for row and one for column commands (HBM)
   std::uint64_t command_clocks = 1; ///< clocks of an activate or column command (DDR5: 2)
-  /// Number of refresh sets of a rank. The set of a bank is its number modulo refresh_sets.
-  /// 1: all banks together. `banks`: the same bank of each group (DDR5's same-bank refresh).
-  /// `banks` * `groups`: single banks.
+  /// Refresh sets per rank. A refresh command refreshes one set. Bank b of a rank is in set
+  /// b % refresh_sets. 1: all-bank refresh. `banks`: same-bank refresh, the same bank of each group
+  /// (DDR5). `banks` * `groups`: per-bank refresh.
   std::uint64_t refresh_sets = 1;
 };
 
-struct Energy {
+struct EnergyFigures {
   double activate = 0;            ///< activate, and precharge of a row that was only read
   double array_write = 0;         ///< additional energy of the precharge of a written row
   double read = 0;                ///< read of a line from the row buffer
@@ -87,15 +88,17 @@ struct Energy {
   double active_power_down_W = 0; ///< rank in power-down, with an open row
   double power_down_W = 0;        ///< rank in power-down, without an open row
   double self_refresh_W = 0;
-  bool known = false; ///< whether the profile has figures; if not, no energy is reported
+  bool known = false; ///< whether any figure was given; if not, no energy is reported
 };
 
+/// A cache level of a queued device.
 struct Buffer {
   std::uint64_t bytes = 0;
   std::uint64_t entry_bytes = 0;
   Time latency = 0; ///< of a read that hits the buffer
 };
 
+/// Figures of a queued device.
 struct Queued {
   std::vector<Buffer> buffers;   ///< innermost first
   Time read_latency = 0;         ///< of a read that misses all buffers
@@ -103,7 +106,7 @@ struct Queued {
   std::uint64_t unit_bytes = 64; ///< access unit of the medium
   double read_bytes_per_s = 0;
   double write_bytes_per_s = 0;
-  double both_bytes_per_s = 0; ///< bound of the sum of both; 0: reads and writes alternate
+  double both_bytes_per_s = 0; ///< bound of the sum of both; 0: reads and writes share the medium
 };
 
 /// One-way latency at a load. The load is the sum of both directions.
@@ -130,23 +133,24 @@ struct Device {
   Shape shape;
   Queued queued;
   Link link;
-  Energy energy;
+  EnergyFigures energy;
 };
 
-/// Figures by their names in profiles: "tRCD" in ns, "banks", "read_bandwidth" in B/s, ...
+/// Figures with the names and units of device files (docs/formats/device.md): "tRCD" in ns,
+/// "banks", "read_bandwidth" in B/s, ...
 using Figures = std::vector<std::pair<std::string, double>>;
 
 /// Builds a device and checks its figures. Timings in ns are rounded up to whole clocks. Buffers:
 /// buffer0_bytes, buffer0_entry_bytes, buffer0_latency, buffer1_bytes, ... Link latency by load:
 /// link_load0_bandwidth, link_load0_latency, link_load1_bandwidth, ...
-/// Errors: bad_input that names a figure which is missing, unknown or contradicts another.
+/// Errors: bad_input that names a missing, unknown or contradictory figure.
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 
-/// Events of one memory. energy_of() computes the energy from them.
+/// Events and times of one memory in a run. energy_of() computes the energy from them.
 struct Work {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
-  std::uint64_t row_hits = 0;
+  std::uint64_t row_hits = 0; ///< accesses for which no row was activated
   std::uint64_t activates = 0;
   std::uint64_t array_writes = 0; ///< precharges of written rows
   std::uint64_t refreshes = 0;    ///< refresh commands
@@ -154,13 +158,13 @@ struct Work {
   Time active_power_down = 0;     ///< part of `active` in power-down
   Time power_down = 0;            ///< time in power-down without an open row, summed over ranks
   Time self_refresh = 0;          ///< time in self-refresh, summed over ranks
-  std::uint64_t buffer_hits = 0;  ///< queued: reads that hit a buffer
+  std::uint64_t buffer_hits = 0;  ///< queued devices: reads that hit a buffer
 
   Work& operator+=(const Work& other);
 };
 
 /// Energy by cause, in joules.
-struct Spent {
+struct EnergyParts {
   double activate = 0;
   double array_write = 0;
   double read = 0;
@@ -171,6 +175,6 @@ struct Spent {
 };
 
 /// Energy of the work of a run that ends at `end`.
-Spent energy_of(const Device& device, const Work& work, Time end);
+EnergyParts energy_of(const Device& device, const Work& work, Time end);
 
 } // namespace nearfar::sim

@@ -10,7 +10,9 @@ namespace nearfar::sim {
 namespace {
 
 constexpr std::string_view first_line = "nearfar-device 1";
-constexpr std::size_t max_bytes = 64 << 10; ///< about 1000 lines; device files have fewer than 50
+/// More than twice the largest device file: with 256 link loads, one has about 600 lines of at most
+/// 45 bytes.
+constexpr std::size_t max_bytes = 64 << 10;
 constexpr const char* how_to_make =
     "write it from a profile: nearfar profile export PROFILE --out FILE";
 

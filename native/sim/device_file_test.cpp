@@ -56,7 +56,7 @@ TEST_CASE("a damaged device file is refused by its line") {
   refused(sound + "tRFC nan\n", "tRFC");
 }
 
-TEST_CASE("a device file is read whole or not at all") {
+TEST_CASE("a path that is not a device file is refused") {
   const test::Folder folder;
   const std::string path = folder.path("it.device");
   CHECK(read_device(path.c_str()).error().code == Errc::not_found);

@@ -29,13 +29,13 @@ void refused(const Figures& figures, const char* name, MemoryKind kind = MemoryK
 
 } // namespace
 
-TEST_CASE("a device without a figure is refused by its name") {
+TEST_CASE("a missing figure is refused by its name") {
   for (const char* name : {"clock", "tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tRRD",
                            "tWTR", "tWR", "tRTP", "banks", "row_bytes"})
     refused(without(ddr4_figures(), name), name);
 }
 
-TEST_CASE("a device whose figures contradict one another is refused by the figure") {
+TEST_CASE("a contradictory figure is refused by its name") {
   refused(with(ddr4_figures(), "tRAS", 20), "tRAS");
   refused(with(ddr4_figures(), "tCCD", 3), "tCCD");
   refused(with(ddr4_figures(), "tCCDL", 3), "tCCD");
@@ -55,7 +55,7 @@ TEST_CASE("a device whose figures contradict one another is refused by the figur
   refused(with(with(ddr4_figures(), "channels", 65536), "ranks", 65536), "channels");
 }
 
-TEST_CASE("a queued device wants its buffers in order") {
+TEST_CASE("buffers of a queued device must be in order") {
   const Figures figures = {{"read_latency", 375},    {"write_latency", 109},
                            {"read_bandwidth", 7e9},  {"write_bandwidth", 2e9},
                            {"buffer0_bytes", 16384}, {"buffer0_entry_bytes", 256},
@@ -71,7 +71,7 @@ TEST_CASE("a queued device wants its buffers in order") {
   refused(with(figures, "buffer0_bytes", 16384.0 * (1 << 30)), "buffer", MemoryKind::queued);
 }
 
-TEST_CASE("a link of impossible figures is refused") {
+TEST_CASE("invalid figures of a link are refused") {
   const Figures linked = with(ddr4_figures(), "link_bandwidth", 32e9);
   CHECK(make_device("it", MemoryKind::commands, linked));
   refused(with(linked, "link_bandwidth", 1e-300), "link_bandwidth");
@@ -79,7 +79,7 @@ TEST_CASE("a link of impossible figures is refused") {
   refused(with(linked, "link_queue_depth", 1e14), "link_queue_depth");
 }
 
-TEST_CASE("timings in ns become whole clocks, upwards") {
+TEST_CASE("timings in ns are rounded up to whole clocks") {
   Figures figures = with(ddr4_figures(), "clock", 1.5);
   const Device device = made("it", MemoryKind::commands, figures);
   CHECK(device.timing.tRCD == 22'500); // 22 ns are 14.7 clocks
@@ -87,7 +87,7 @@ TEST_CASE("timings in ns become whole clocks, upwards") {
   CHECK(device.timing.tREFI == 12'480'000);
 }
 
-TEST_CASE("energy is that of commands and of states") {
+TEST_CASE("energy is the sum over commands and background power") {
   const Device device = ddr4();
   Work work;
   work.activates = 2;
@@ -95,10 +95,10 @@ TEST_CASE("energy is that of commands and of states") {
   work.writes = 5;
   work.refreshes = 1;
   work.active = 1'000'000; // of one rank: 1 us
-  const Spent spent = energy_of(device, work, 2'000'000);
-  CHECK(spent.activate == doctest::Approx(2e-9));
-  CHECK(spent.read == doctest::Approx(6e-9));
-  CHECK(spent.write == doctest::Approx(15e-9));
-  CHECK(spent.refresh == doctest::Approx(1e-7));
-  CHECK(spent.background == doctest::Approx(1e-6 * 0.5 + 3e-6 * 0.3)); // two ranks for 2 us
+  const EnergyParts energy = energy_of(device, work, 2'000'000);
+  CHECK(energy.activate == doctest::Approx(2e-9));
+  CHECK(energy.read == doctest::Approx(6e-9));
+  CHECK(energy.write == doctest::Approx(15e-9));
+  CHECK(energy.refresh == doctest::Approx(1e-7));
+  CHECK(energy.background == doctest::Approx(1e-6 * 0.5 + 3e-6 * 0.3)); // two ranks for 2 us
 }

@@ -71,7 +71,7 @@ TEST_CASE("an unloaded read takes tRCD + CL + burst in both engines") {
     }
 }
 
-TEST_CASE("a blocking write on a closed page is over when its cells are written") {
+TEST_CASE("a blocking write with closed rows ends when its cells are written") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(pcm(), engine, PagePolicy::closed);
     setup.core = {Issue::blocking, 1, false};
@@ -81,7 +81,7 @@ TEST_CASE("a blocking write on a closed page is over when its cells are written"
   }
 }
 
-TEST_CASE("a stream of reads fills the bus but for refresh") {
+TEST_CASE("reads use the full bandwidth of the bus, except during refreshes") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(ddr4(), engine);
     setup.core.window = 64;
@@ -99,7 +99,8 @@ TEST_CASE("a stream of reads fills the bus but for refresh") {
   }
 }
 
-TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores") {
+TEST_CASE(
+    "the exact engine violates no timing rule, for all row policies, write policies and cores") {
   for (const Device& device : {ddr4(), pcm()})
     for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed, PagePolicy::timeout})
       for (const bool posted : {false, true})
@@ -119,7 +120,7 @@ TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores
           }
 }
 
-TEST_CASE("rows that time out are closed at clock edges, whatever the clock") {
+TEST_CASE("rows that time out are closed at clock edges, for any clock") {
   for (const double clock : {0.416, 0.667, 1.5}) {
     Figures figures = pcm_figures();
     figures[0].second = clock;
@@ -130,8 +131,9 @@ TEST_CASE("rows that time out are closed at clock edges, whatever the clock") {
     run(setup, {Pattern::random, 1000, 8 * mib, 0.4, 50'000, 7});
     CAPTURE(clock);
     CHECK(setup.far_controller.timeout % setup.far.timing.clock != 0);
-    const auto closed = std::count_if(commands.begin(), commands.end(),
-                                      [](const Command& c) { return c.act == Act::precharge; });
+    const auto closed = std::count_if(commands.begin(), commands.end(), [](const Command& c) {
+      return c.type == CommandType::precharge;
+    });
     CHECK(closed > 100);
     const std::vector<Violation> found = check_timing(setup.far, commands);
     CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
@@ -155,7 +157,8 @@ TEST_CASE("a row times out on an idle channel, unless a request for it arrives b
   CHECK(hits(10'000'000) == 0);
 }
 
-TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain and mapping") {
+TEST_CASE(
+    "the exact engine violates no timing rule, for all schedulers, caps, drains and mappings") {
   for (const Scheduler scheduler : {Scheduler::fr_fcfs, Scheduler::fcfs})
     for (const unsigned cap : {0u, 1u, 4u})
       for (const unsigned drain_from : {1u, 64u})
@@ -181,7 +184,7 @@ TEST_CASE("the exact engine breaks no rule, whatever the scheduler, cap, drain a
 }
 
 TEST_CASE(
-    "the exact engine breaks no rule with refreshes of few banks, two buses and long commands") {
+    "the exact engine violates no timing rule with refresh sets, two buses and long commands") {
   for (const double sets : {4.0, 16.0})
     for (const double buses : {1.0, 2.0})
       for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed}) {
@@ -213,11 +216,12 @@ TEST_CASE("reads of other banks go on while a set of banks is refreshed") {
   std::vector<Command> commands;
   setup.commands[0] = &commands;
   run(setup, {Pattern::random, 50'000, 64 * mib, 0, 0, 1});
-  const auto refresh = std::find_if(commands.begin(), commands.end(),
-                                    [](const Command& c) { return c.act == Act::refresh; });
+  const auto refresh = std::find_if(commands.begin(), commands.end(), [](const Command& c) {
+    return c.type == CommandType::refresh;
+  });
   REQUIRE(refresh != commands.end());
   const auto during = std::count_if(refresh, commands.end(), [&](const Command& c) {
-    return c.act == Act::activate && c.rank == refresh->rank &&
+    return c.type == CommandType::activate && c.rank == refresh->rank &&
            c.at < refresh->at + setup.far.timing.tRFC;
   });
   CHECK(during > 10);
@@ -242,8 +246,7 @@ TEST_CASE("two command buses carry a row and a column command in one clock") {
   CHECK(time(2) < 0.95 * time(1));
 }
 
-TEST_CASE(
-    "which request goes first: FR-FCFS takes row hits, FCFS the oldest, a cap ends the hits") {
+TEST_CASE("FR-FCFS serves row hits first, up to the cap; FCFS serves the oldest request first") {
   // One bank: row 0 is requested eight times, and row 1 once after the first two.
   const Device device = unrefreshed();
   const auto row_bytes = std::uint64_t{device.shape.row_bytes} * device.shape.groups;
@@ -260,7 +263,7 @@ TEST_CASE(
     run(setup, requests, true);
     std::vector<std::uint64_t> read;
     for (const Command& command : commands)
-      if (command.act == Act::read) read.push_back(command.row);
+      if (command.type == CommandType::read) read.push_back(command.row);
     return read;
   };
   using Rows = std::vector<std::uint64_t>;
@@ -269,7 +272,7 @@ TEST_CASE(
   CHECK(rows(Scheduler::fcfs, 0) == Rows{0, 0, 1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("posted writes are written while no read waits, once enough of them wait") {
+TEST_CASE("posted writes are drained while no read waits, from drain_idle queued writes on") {
   const std::uint64_t writes = 8;
   for (const Engine engine : {Engine::fast, Engine::exact})
     for (const unsigned idle : {1u, 9u}) {
@@ -281,7 +284,7 @@ TEST_CASE("posted writes are written while no read waits, once enough of them wa
         requests[i].address = i * line_bytes;
         requests[i].write = i < writes;
       }
-      // Where the writes were written, their rows are open.
+      // If the writes were drained, their row is open, and the reads are row hits.
       requests[writes].gap = 10'000'000;
       const Outcome o = run(setup, requests, true);
       const Timing& t = setup.far.timing;
@@ -307,16 +310,17 @@ TEST_CASE("reads that have arrived do not wait for writes that are posted later"
   CHECK(o.tiers[0].read_time < 2 * (t.tRCD + t.CL + t.burst) + 64 * t.tCCDL);
 }
 
-TEST_CASE("the exact engine refreshes on time under load, and is found out where it does not") {
+TEST_CASE(
+    "the exact engine refreshes on time under load, and the checker reports a missing refresh") {
   for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed, PagePolicy::timeout})
-    for (const Time gap : {Time{0}, Time{100'000}, Time{40'000'000}}) { // up to idle intervals
+    for (const Time gap : {Time{0}, Time{100'000}, Time{40'000'000}}) { // up to more than tREFI
       Setup setup = all_far(ddr4(), Engine::exact, page);
       std::vector<Command> commands;
       setup.commands[0] = &commands;
       run(setup, {Pattern::random, 8000, 64 * mib, 0.4, gap, 7});
       CAPTURE(gap);
       CHECK(check_timing(setup.far, commands).empty());
-      const auto is_refresh = [](const Command& c) { return c.act == Act::refresh; };
+      const auto is_refresh = [](const Command& c) { return c.type == CommandType::refresh; };
       const auto second =
           std::find_if(std::find_if(commands.begin(), commands.end(), is_refresh) + 1,
                        commands.end(), is_refresh);
@@ -328,7 +332,7 @@ TEST_CASE("the exact engine refreshes on time under load, and is found out where
     }
 }
 
-TEST_CASE("every rank is refreshed as often as its interval says") {
+TEST_CASE("every rank is refreshed once per tREFI") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(ddr4(), engine);
     const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.3, 50'000, 3});
@@ -362,7 +366,7 @@ TEST_CASE("dependent reads wait for one another, independent ones overlap") {
   }
 }
 
-TEST_CASE("random lines of a large region hit no open row, of few requests as of many") {
+TEST_CASE("random lines of a large region are not row hits, for few and for many requests") {
   for (const Engine engine : {Engine::fast, Engine::exact})
     for (const std::uint64_t count : {2'000u, 50'000u}) {
       const Outcome o = run(all_far(ddr4(), engine), {Pattern::random, count, 1024 * mib, 0, 0, 5});
@@ -370,7 +374,7 @@ TEST_CASE("random lines of a large region hit no open row, of few requests as of
     }
 }
 
-TEST_CASE("prefetches do not take the places of a core's own accesses") {
+TEST_CASE("prefetches do not use the window of demand accesses") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(ddr4(), engine);
     setup.core.window = 1;
@@ -381,7 +385,7 @@ TEST_CASE("prefetches do not take the places of a core's own accesses") {
     const Outcome prefetched = run(setup, requests);
     CHECK(demanded.end > 4 * prefetched.end);
     const double peak = 20'000 * static_cast<double>(setup.far.timing.burst);
-    CHECK(peak / static_cast<double>(prefetched.end) > 0.92); // but for refresh
+    CHECK(peak / static_cast<double>(prefetched.end) > 0.92); // except during refreshes
     CHECK(prefetched.tiers[0].reads == 20'000);
   }
 }

@@ -47,7 +47,8 @@ void ExactChannel::sleep(std::uint32_t rank, RankState state, Time at) {
 
 void ExactChannel::wake(std::uint32_t rank, Time at) {
   statistics_.waking(timing_, rank * timing_.banks_per_rank(), at);
-  if (timing_.ranks()[rank].state == RankState::self_refresh) refreshes_.refreshed_itself(rank, at);
+  if (timing_.ranks()[rank].state == RankState::self_refresh)
+    refreshes_.complete_self_refresh(rank, at);
   timing_.wake(rank, at);
 }
 
@@ -59,29 +60,29 @@ std::optional<Completion> ExactChannel::step() {
 }
 
 std::optional<Completion> ExactChannel::issue(const ChannelCandidate choice) {
-  timing_.occupy_command_bus(choice.act, choice.at);
-  switch (choice.act) {
-  case Act::activate: {
+  timing_.occupy_command_bus(choice.type, choice.at);
+  switch (choice.type) {
+  case CommandType::activate: {
     ChannelRequest& request = queues_.of(choice.posted)[choice.index];
-    request.opened = true;
+    request.caused_activate = true;
     timing_.activate(choice.bank, request.place.row, choice.at);
     statistics_.activated(timing_, choice.bank, choice.at);
     return std::nullopt;
   }
-  case Act::precharge: precharge(choice.bank, choice.at, false); return std::nullopt;
-  case Act::refresh:
+  case CommandType::precharge: precharge(choice.bank, choice.at, false); return std::nullopt;
+  case CommandType::refresh:
     refreshes_.refresh(choice.bank, timing_, choice.at);
     statistics_.refreshed(timing_, choice.bank, choice.at);
     return std::nullopt;
-  case Act::power_down:
+  case CommandType::power_down:
     sleep(timing_.bank(choice.bank).rank, RankState::power_down, choice.at);
     return std::nullopt;
-  case Act::self_refresh:
+  case CommandType::self_refresh:
     sleep(timing_.bank(choice.bank).rank, RankState::self_refresh, choice.at);
     return std::nullopt;
-  case Act::wake: wake(timing_.bank(choice.bank).rank, choice.at); return std::nullopt;
-  case Act::read:
-  case Act::write: break;
+  case CommandType::wake: wake(timing_.bank(choice.bank).rank, choice.at); return std::nullopt;
+  case CommandType::read:
+  case CommandType::write: break;
   }
   const Completion completion = column(choice);
   if (choice.posted) return std::nullopt;

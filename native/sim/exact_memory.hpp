@@ -1,5 +1,5 @@
 // One memory in the exact engine: channels that issue commands, or a queue (QueuedMemory) for
-// devices without published commands.
+// devices without command timings.
 //
 // Thread safety  one thread.
 #pragma once
@@ -117,7 +117,7 @@ private:
   std::vector<ExactChannel> channels_;
   std::optional<QueuedMemory> queued_;
   ExactChannel* first_ = nullptr; ///< channel of the next event
-  Time waited_ = 0;               ///< time until which a posted write had to wait for room
+  Time waited_ = 0; ///< time of the event that made room for the posted write that waits; else 0
 };
 
 } // namespace nearfar::sim

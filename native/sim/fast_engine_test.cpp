@@ -38,8 +38,8 @@ TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
           CAPTURE(window);
           CHECK(static_cast<double>(fast.end) ==
                 doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
-          CHECK(fast.tiers[0].spent.total() ==
-                doctest::Approx(exact.tiers[0].spent.total()).epsilon(0.03));
+          CHECK(fast.tiers[0].energy.total() ==
+                doctest::Approx(exact.tiers[0].energy.total()).epsilon(0.03));
         }
 }
 

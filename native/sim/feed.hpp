@@ -20,52 +20,54 @@ namespace nearfar::sim {
 /// expect_write  hint: issue() will be called with this write
 /// issue         request of the program
 template <class T>
-concept PlacedSink = requires(T sink, const Request& request, const Spot& spot, Time time) {
-  { sink.now() } -> std::same_as<Time>;
-  { sink.stall(time) } -> std::same_as<void>;
-  { sink.move(spot) } -> std::same_as<void>;
-  { sink.expect_write(spot) } -> std::same_as<void>;
-  { sink.issue(request, spot) } -> std::same_as<void>;
-};
+concept PlacedSink =
+    requires(T sink, const Request& request, const PlacedAccess& placed, Time time) {
+      { sink.now() } -> std::same_as<Time>;
+      { sink.stall(time) } -> std::same_as<void>;
+      { sink.move(placed) } -> std::same_as<void>;
+      { sink.expect_write(placed) } -> std::same_as<void>;
+      { sink.issue(request, placed) } -> std::same_as<void>;
+    };
 
 inline constexpr std::size_t feed_batch = 256;
 
 /// Feeds a batch under a static plan, in three passes. Each prefetches the data of the next one.
 template <PlacedSink Sink>
 void feed_static(std::span<const Request> requests, Placer& placer, Sink& sink) {
-  std::array<Spot, feed_batch> spots;
+  std::array<PlacedAccess, feed_batch> placed;
   for (const Request& request : requests)
     placer.prefetch(request);
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    spots[i] = placer.place_fixed(requests[i]);
-    if (spots[i].write) sink.expect_write(spots[i]);
+    placed[i] = placer.place_static(requests[i]);
+    if (placed[i].write) sink.expect_write(placed[i]);
   }
   for (std::size_t i = 0; i < requests.size(); ++i)
-    sink.issue(requests[i], spots[i]);
+    sink.issue(requests[i], placed[i]);
 }
 
 template <PlacedSink Sink>
 void feed_moving(std::span<const Request> requests, Placer& placer, Sink& sink) {
-  std::vector<Spot> moved;
+  std::vector<PlacedAccess> moved;
   for (const Request& request : requests) {
     moved.clear();
     Time stall = 0;
-    const Spot spot = placer.place(request, sink.now(), moved, stall);
+    const PlacedAccess placed = placer.place(request, sink.now(), moved, stall);
     sink.stall(stall);
-    for (const Spot& other : moved)
+    for (const PlacedAccess& other : moved)
       sink.move(other);
-    sink.issue(request, spot);
+    sink.issue(request, placed);
   }
 }
 
-/// Passes up to `most` requests on and returns their number. Fewer than `most`: the source has
-/// ended. Errors: those of the source.
+/// Passes up to `max_requests` requests on and returns their number. Fewer: the source has ended.
+/// Errors: those of the source.
 template <PlacedSink Sink>
-Result<std::uint64_t> feed(RequestSource& source, Placer& placer, std::uint64_t most, Sink& sink) {
+Result<std::uint64_t> feed(RequestSource& source, Placer& placer, std::uint64_t max_requests,
+                           Sink& sink) {
   std::array<Request, feed_batch> requests;
   std::uint64_t fed = 0;
-  while (fed < most) {
-    const std::size_t wanted = std::min<std::uint64_t>(feed_batch, most - fed);
+  while (fed < max_requests) {
+    const std::size_t wanted = std::min<std::uint64_t>(feed_batch, max_requests - fed);
     Result<std::size_t> got = source.fill(std::span(requests).first(wanted));
     if (!got) return got.error();
     if (*got == 0) break;

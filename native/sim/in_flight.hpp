@@ -12,7 +12,7 @@
 
 namespace nearfar::sim {
 
-struct FlyingAccess {
+struct InFlightAccess {
   Time dispatched = 0; ///< time at which it would be sent without a dependence
   Time sent = 0;
   Time end = never; ///< `never` until it completes
@@ -32,7 +32,7 @@ public:
       : windows_{Window(demand_window), Window(prefetch_window)},
         reads_(2 * (max_depends + 1), no_access) {}
 
-  FlyingAccess& operator[](std::uint64_t id) {
+  InFlightAccess& operator[](std::uint64_t id) {
     Window& window = windows_[id & 1];
     return window.accesses[(id >> 1) & window.mask];
   }
@@ -75,7 +75,7 @@ private:
     std::uint64_t size;
     std::uint64_t next = 0;
     std::uint64_t mask;
-    std::vector<FlyingAccess> accesses; ///< a ring
+    std::vector<InFlightAccess> accesses; ///< a ring
   };
 
   std::array<Window, 2> windows_;    ///< demands, prefetches

@@ -1,7 +1,7 @@
 // A lane: a unit that the exact engine simulates independently in trace time. It is one channel, or
 // a whole memory if its channels share a link or a queue.
 //
-// Arrival times of requests are given by the trace. So lanes do not depend on each other.
+// The trace gives the arrival times of requests, so that lanes do not depend on each other.
 // Thread safety  one thread at a time.
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace nearfar::sim {
 
-enum class LaneAccess : unsigned char { read, write, posted_write, moved_read };
+enum class LaneRequestType : unsigned char { read, write, posted_write, migration_read };
 
 struct LaneRequest {
   Time at;
   std::uint64_t line;
-  LaneAccess access;
+  LaneRequestType type;
 };
 
 class Lane {
 public:
-  /// At most `most` accesses are sent to the memory at a time; later ones wait in the lane.
-  Lane(ExactMemory memory, const Link& link, std::size_t most)
-      : memory_(std::move(memory)), link_(link), flying_(most) {}
+  /// At most `max_in_flight` accesses are in flight in the memory; later ones wait in the lane.
+  Lane(ExactMemory memory, const Link& link, std::size_t max_in_flight)
+      : memory_(std::move(memory)), link_(link), pending_(max_in_flight) {}
 
   /// Adds a request to the next batch. Requires that requests are added in order of time.
   void add(const LaneRequest& request) { incoming_.push_back(request); }
@@ -41,14 +41,14 @@ public:
 
   /// Requests of the batch that are not simulated yet.
   std::size_t left() const { return batch_.size() - taken_; }
-  /// Simulates up to `most` requests of the batch.
-  void run(std::size_t most) {
-    for (const std::size_t end = taken_ + std::min(most, left()); taken_ < end; ++taken_)
+  /// Simulates up to `max_requests` requests of the batch.
+  void run(std::size_t max_requests) {
+    for (const std::size_t end = taken_ + std::min(max_requests, left()); taken_ < end; ++taken_)
       take(batch_[taken_]);
   }
   /// Waits for all accesses but posted writes.
   void drain() {
-    for (const Flying& access : flying_)
+    for (const PendingAccess& access : pending_)
       wait_for(access);
   }
 
@@ -58,7 +58,7 @@ public:
   std::vector<BankWork> banks() const { return memory_.banks(); }
 
 private:
-  struct Flying {
+  struct PendingAccess {
     Time sent = 0;
     Time end = 0;          ///< `never` until it completes
     std::size_t place = 0; ///< in the queue of the link
@@ -66,20 +66,20 @@ private:
   };
 
   void take(const LaneRequest& request) {
-    if (request.access == LaneAccess::moved_read)
+    if (request.type == LaneRequestType::migration_read)
       return memory_.read_for_migration(request.at, request.line);
     while (memory_.next() < request.at) // earlier events must not depend on this request
       step();
-    if (request.access == LaneAccess::posted_write)
+    if (request.type == LaneRequestType::posted_write)
       post(request);
     else
       send(request);
   }
 
   void send(const LaneRequest& request) {
-    Flying& access = flying_[next_];
+    PendingAccess& access = pending_[next_];
     wait_for(access); // the oldest
-    access = {request.at, never, 0, request.access == LaneAccess::write};
+    access = {request.at, never, 0, request.type == LaneRequestType::write};
     Time at = request.at;
     if (link_.present()) {
       while (link_.full())
@@ -87,7 +87,7 @@ private:
       at = link_.down(at, access.write, &access.place);
     }
     const std::size_t id = next_;
-    next_ = (next_ + 1) % flying_.size();
+    next_ = (next_ + 1) % pending_.size();
     if (const std::optional<Time> end = memory_.serve(id, at, request.line, access.write); end)
       complete(id, *end);
   }
@@ -100,7 +100,7 @@ private:
     times_.access_ended(request.at + (*accepted > at ? *accepted - at : 0));
   }
 
-  void wait_for(const Flying& access) {
+  void wait_for(const PendingAccess& access) {
     while (access.end == never)
       step();
   }
@@ -112,7 +112,7 @@ private:
   }
 
   void complete(std::uint64_t id, Time at) {
-    Flying& access = flying_[id];
+    PendingAccess& access = pending_[id];
     if (link_.present()) at = link_.up(at, access.write, access.place);
     access.end = at;
     times_.access_ended(at);
@@ -121,8 +121,8 @@ private:
 
   ExactMemory memory_;
   LinkState link_;
-  std::vector<Flying> flying_; ///< a ring
-  std::size_t next_ = 0;       ///< index of the oldest access, which the next one replaces
+  std::vector<PendingAccess> pending_; ///< a ring
+  std::size_t next_ = 0;               ///< index of the oldest access, which the next one replaces
   std::vector<LaneRequest> batch_;
   std::size_t taken_ = 0; ///< requests of the batch that are simulated
   AccessTimes times_;

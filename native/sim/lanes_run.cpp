@@ -2,7 +2,7 @@
 
 #include "base/share_out.hpp"
 #include "sim/feed.hpp"
-#include "sim/lane_turns.hpp"
+#include "sim/lane_scheduler.hpp"
 #include "sim/run_statistics.hpp"
 #include "sim/runs.hpp"
 
@@ -10,8 +10,8 @@ namespace nearfar::sim {
 
 namespace {
 
-/// Accesses that a channel can choose from: the size of a controller's queue.
-constexpr std::size_t max_waiting = 64;
+/// Capacity of a channel's queue: the accesses from which the scheduler chooses.
+constexpr std::size_t queue_capacity = 64;
 
 /// The lanes of one memory.
 class LanedMemory {
@@ -27,7 +27,7 @@ public:
           ExactMemory::create(device, controller, commands ? &memory.recorded_[i] : nullptr, range);
       if (!made) return made.error();
       memory.lanes_.emplace_back(std::move(*made), device.link,
-                                 max_waiting * (range.end - range.first));
+                                 queue_capacity * (range.end - range.first));
     }
     return memory;
   }
@@ -81,9 +81,9 @@ public:
     for (bool more = true; more;) {
       Result<std::uint64_t> fed = std::uint64_t{0};
       const std::uint64_t most = std::min(left, requests_ahead);
-      LaneTurns turns(lanes_);
+      LaneScheduler scheduler(lanes_);
       share_out_after([&] { fed = feed(source, placer_, most, *this); }, setup_.threads,
-                      setup_.threads, [&](std::size_t) { turns.run(); });
+                      setup_.threads, [&](std::size_t) { scheduler.run(); });
       if (!fed) return fed.error();
       statistics_.add_requests(*fed);
       left -= *fed;
@@ -99,25 +99,27 @@ public:
     statistics_.stalled(time);
     now_ += time;
   }
-  void move(const Spot& spot) {
-    if (spot.write) statistics_.written(spot.near, spot.line);
-    add(spot, spot.write ? LaneAccess::posted_write : LaneAccess::moved_read);
+  void move(const PlacedAccess& placed) {
+    if (placed.write) statistics_.written(placed.near, placed.line);
+    add(placed, placed.write ? LaneRequestType::posted_write : LaneRequestType::migration_read);
   }
-  void expect_write(const Spot& spot) { statistics_.prefetch_wear(spot.near, spot.line); }
-  void issue(const Request& request, const Spot& spot) {
+  void expect_write(const PlacedAccess& placed) {
+    statistics_.prefetch_wear(placed.near, placed.line);
+  }
+  void issue(const Request& request, const PlacedAccess& placed) {
     now_ += request.gap;
-    statistics_.request(spot.near, request.write, request.gap);
-    if (spot.write) statistics_.written(spot.near, spot.line);
-    const LaneAccess write =
-        setup_.core.posted_writes ? LaneAccess::posted_write : LaneAccess::write;
-    add(spot, spot.write ? write : LaneAccess::read);
+    statistics_.request(placed.near, request.write, request.gap);
+    if (placed.write) statistics_.written(placed.near, placed.line);
+    const LaneRequestType write =
+        setup_.core.posted_writes ? LaneRequestType::posted_write : LaneRequestType::write;
+    add(placed, placed.write ? write : LaneRequestType::read);
   }
 
 private:
   static constexpr std::uint64_t requests_ahead = 1u << 16;
 
-  void add(const Spot& spot, LaneAccess access) {
-    memories_[spot.near].add({now_, spot.line, access});
+  void add(const PlacedAccess& placed, LaneRequestType type) {
+    memories_[placed.near].add({now_, placed.line, type});
   }
 
   Result<Outcome> finish(Time tail) {

@@ -53,7 +53,7 @@ public:
 
 private:
   LinkLatency latency_;
-  Time line_;
+  Time line_;              ///< time in which a line crosses the link in one direction; 0: no link
   std::vector<Time> ends_; ///< by place: end of its last request; `never`: in flight
   std::size_t next_ = 0;
   Calendar down_;

@@ -6,7 +6,7 @@ namespace nearfar::sim {
 
 namespace {
 
-constexpr std::uint8_t most_often = 3;
+constexpr std::uint8_t max_write_rounds = 3;
 
 Error bad_plan(const char* what, const char* next) {
   return Error::make(Errc::bad_input, "%s", what).try_next("%s", next);
@@ -20,15 +20,16 @@ Result<Placer> Placer::create(const Plan& plan, bool physical) {
         (i && plan.ranges[i].begin < plan.ranges[i - 1].end))
       return bad_plan("address ranges of a placement are empty, overlap or are out of order",
                       "give disjoint ranges in ascending order");
-  if (plan.rule == Rule::interleave && (plan.near_weight == 0 || plan.far_weight == 0))
+  if (plan.rule == PlacementRule::interleave && (plan.near_weight == 0 || plan.far_weight == 0))
     return bad_plan("a weight of an interleave is 0", "use all-near or all-far instead");
-  const bool moves = plan.rule != Rule::fixed && plan.rule != Rule::interleave;
-  if (moves && plan.near_bytes >> page_shift == 0)
+  const bool has_capacity =
+      plan.rule != PlacementRule::fixed && plan.rule != PlacementRule::interleave;
+  if (has_capacity && plan.near_bytes >> page_shift == 0)
     return bad_plan("near memory holds no page", "give a capacity of near memory of 4 KiB or more");
-  if (moves && plan.near_bytes > std::uint64_t{1} << 44)
+  if (has_capacity && plan.near_bytes > std::uint64_t{1} << 44)
     return bad_plan("near memory of more than 16 TiB is not modeled", "give less");
   Placer placer(plan, physical);
-  if (plan.rule == Rule::memory_mode)
+  if (plan.rule == PlacementRule::memory_mode)
     placer.cached_.assign(plan.near_bytes >> line_shift, PageTable::absent);
   return placer;
 }
@@ -42,24 +43,26 @@ bool Placer::near_by_range(std::uint64_t address) const {
   return address < range.end ? range.near : plan_.near_by_default;
 }
 
-Spot Placer::place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall) {
+PlacedAccess Placer::place(const Request& request, Time now, std::vector<PlacedAccess>& moved,
+                           Time& stall) {
   switch (plan_.rule) {
-  case Rule::first_touch: return where_first_touched(request, moved, stall);
-  case Rule::memory_mode: return through_cache(request, moved);
-  case Rule::clock_dwf: return in_clock_dwf(request, moved, stall);
-  case Rule::hot_pages: return among_hot(request, now, moved, stall);
-  case Rule::fixed:
-  case Rule::interleave: break;
+  case PlacementRule::first_touch: return place_first_touch(request, moved, stall);
+  case PlacementRule::memory_mode: return place_memory_mode(request, moved);
+  case PlacementRule::clock_dwf: return place_clock_dwf(request, moved, stall);
+  case PlacementRule::hot_pages: return place_hot_pages(request, now, moved, stall);
+  case PlacementRule::fixed:
+  case PlacementRule::interleave: break;
   }
-  return place_fixed(request);
+  return place_static(request);
 }
 
-Spot Placer::where_first_touched(const Request& request, std::vector<Spot>& moved, Time& stall) {
+PlacedAccess Placer::place_first_touch(const Request& request, std::vector<PlacedAccess>& moved,
+                                       Time& stall) {
   const bool room = near_owner_.size() < near_pages();
-  return spot_in(page_of(request, room, moved, stall), request);
+  return access_to(page_of(request, room, moved, stall), request);
 }
 
-Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
+PlacedAccess Placer::place_memory_mode(const Request& request, std::vector<PlacedAccess>& moved) {
   const std::uint64_t page = request.address >> page_shift;
   std::uint64_t& frame = pages_[page];
   if (frame == PageTable::absent) frame = new_far_frame(page);
@@ -80,7 +83,7 @@ Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
   return {far, false, false};          // a miss reads far memory, also if it is a write
 }
 
-void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved,
+void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<PlacedAccess>& moved,
                   Time& stall) {
   for (unsigned line = 0; line < lines_a_page; ++line) {
     moved.push_back({page.frame * lines_a_page + line, page.near, false});
@@ -106,7 +109,7 @@ std::uint64_t Placer::free_far_frame(std::uint64_t page) {
 }
 
 /// Returns a free near frame. If there is none, CLOCK demotes a page.
-std::uint64_t Placer::free_near_frame(std::vector<Spot>& moved, Time& stall) {
+std::uint64_t Placer::free_near_frame(std::vector<PlacedAccess>& moved, Time& stall) {
   if (near_owner_.size() < near_pages()) {
     near_owner_.push_back(PageTable::absent);
     return frames_[1]++;
@@ -115,26 +118,26 @@ std::uint64_t Placer::free_near_frame(std::vector<Spot>& moved, Time& stall) {
     Page& page = movable_[near_owner_[hand_]];
     if (page.used) {
       page.used = false;
-      if (page.often < most_often) ++page.often;
-    } else if (plan_.rule == Rule::clock_dwf && page.often > 0) {
-      --page.often;
+      if (page.write_rounds < max_write_rounds) ++page.write_rounds;
+    } else if (plan_.rule == PlacementRule::clock_dwf && page.write_rounds > 0) {
+      --page.write_rounds;
     } else {
       const std::uint64_t freed = page.frame;
       move(page, free_far_frame(page.number), false, moved, stall);
-      page.often = 0;
+      page.write_rounds = 0;
       return freed;
     }
   }
 }
 
-void Placer::bring_near(std::uint64_t index, std::vector<Spot>& moved, Time& stall) {
+void Placer::promote(std::uint64_t index, std::vector<PlacedAccess>& moved, Time& stall) {
   const std::uint64_t frame = free_near_frame(moved, stall);
   move(movable_[index], frame, true, moved, stall);
   near_owner_[frame] = index;
 }
 
-Placer::Page& Placer::page_of(const Request& request, bool prefer_near, std::vector<Spot>& moved,
-                              Time& stall) {
+Placer::Page& Placer::page_of(const Request& request, bool prefer_near,
+                              std::vector<PlacedAccess>& moved, Time& stall) {
   std::uint64_t& index = pages_[request.address >> page_shift];
   if (index != PageTable::absent) return movable_[index];
   const std::uint64_t made = index = movable_.size();
@@ -150,21 +153,23 @@ Placer::Page& Placer::page_of(const Request& request, bool prefer_near, std::vec
   return movable_[made];
 }
 
-Spot Placer::in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall) {
+PlacedAccess Placer::place_clock_dwf(const Request& request, std::vector<PlacedAccess>& moved,
+                                     Time& stall) {
   Page* page = &page_of(request, request.write, moved, stall);
   if (request.write && !page->near) {
-    bring_near(static_cast<std::uint64_t>(page - movable_.data()), moved, stall);
+    promote(static_cast<std::uint64_t>(page - movable_.data()), moved, stall);
     page = &page_of(request, true, moved, stall);
   }
   page->used |= request.write;
-  return spot_in(*page, request);
+  return access_to(*page, request);
 }
 
-Spot Placer::among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall) {
+PlacedAccess Placer::place_hot_pages(const Request& request, Time now,
+                                     std::vector<PlacedAccess>& moved, Time& stall) {
   const bool room = near_owner_.size() < near_pages();
   Page& page = page_of(request, room, moved, stall);
   page.used = true;
-  if (page.near) return spot_in(page, request);
+  if (page.near) return access_to(page, request);
   const std::uint64_t period = now / plan_.scan_period;
   if (page.period != period) {
     page.period = period;
@@ -173,8 +178,8 @@ Spot Placer::among_hot(const Request& request, Time now, std::vector<Spot>& move
   const double allowed = static_cast<double>(now) * 1e-12 * plan_.moves_bytes_per_s;
   const double done = static_cast<double>(moved_pages_ << page_shift);
   const auto index = static_cast<std::uint64_t>(&page - movable_.data());
-  if (++page.touches >= plan_.hot_touches && done < allowed) bring_near(index, moved, stall);
-  return spot_in(movable_[index], request);
+  if (++page.touches >= plan_.hot_touches && done < allowed) promote(index, moved, stall);
+  return access_to(movable_[index], request);
 }
 
 } // namespace nearfar::sim

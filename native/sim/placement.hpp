@@ -28,7 +28,7 @@ namespace nearfar::sim {
 constexpr unsigned page_shift = 12;
 constexpr unsigned lines_a_page = 1u << (page_shift - line_shift);
 
-enum class Rule : unsigned char {
+enum class PlacementRule : unsigned char {
   fixed,
   interleave,
   first_touch,
@@ -37,8 +37,8 @@ enum class Rule : unsigned char {
   hot_pages
 };
 /// Names by value.
-inline constexpr std::string_view rule_names[] = {"fixed",       "interleave", "first_touch",
-                                                  "memory_mode", "clock_dwf",  "hot_pages"};
+inline constexpr std::string_view placement_rule_names[] = {
+    "fixed", "interleave", "first_touch", "memory_mode", "clock_dwf", "hot_pages"};
 
 struct PlacementRange {
   std::uint64_t begin = 0;
@@ -47,10 +47,10 @@ struct PlacementRange {
 };
 
 struct Plan {
-  Rule rule = Rule::fixed;
+  PlacementRule rule = PlacementRule::fixed;
   bool near_by_default = false;
   std::vector<PlacementRange> ranges; ///< fixed: disjoint, ascending
-  std::vector<std::uint8_t> objects;  ///< fixed, by object: 0 far, 1 near, 2 by address
+  std::vector<std::uint8_t> objects;  ///< fixed, by Request::object: 0 far, 1 near, 2 by address
   std::uint64_t near_weight = 1;      ///< interleave
   std::uint64_t far_weight = 1;
   std::uint64_t near_bytes = 0; ///< all but fixed and interleave: capacity of near memory
@@ -61,7 +61,7 @@ struct Plan {
 };
 
 /// An access to a line of a memory.
-struct Spot {
+struct PlacedAccess {
   std::uint64_t line = 0;
   bool near = false;
   bool write = false;
@@ -74,15 +74,17 @@ public:
   /// of 0, near_bytes of a rule that requires them).
   static Result<Placer> create(const Plan& plan, bool physical = false);
 
-  /// Whether the plan is static: no request causes others, and place_fixed() is sufficient.
-  bool is_static() const { return plan_.rule == Rule::fixed || plan_.rule == Rule::interleave; }
+  /// Whether the plan is static: pages do not move, and place_static() is sufficient.
+  bool is_static() const {
+    return plan_.rule == PlacementRule::fixed || plan_.rule == PlacementRule::interleave;
+  }
 
   void prefetch(const Request& request) const {
     if (!physical_) pages_.prefetch(key_of(request));
   }
 
   /// Places a request by a static plan.
-  Spot place_fixed(const Request& request) {
+  PlacedAccess place_static(const Request& request) {
     if (physical_) return {request.address >> line_shift, is_near(request), request.write};
     const std::uint64_t key = key_of(request);
     const bool near = key & 1;
@@ -98,7 +100,8 @@ public:
 
   /// Places a request at `now` by any rule. Appends the accesses of migrations to `moved`, and adds
   /// their kernel time to `stall`.
-  Spot place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
+  PlacedAccess place(const Request& request, Time now, std::vector<PlacedAccess>& moved,
+                     Time& stall);
 
   std::uint64_t moved_pages() const { return moved_pages_; }
   std::uint64_t pages(bool near) const { return frames_[near]; }
@@ -116,43 +119,49 @@ private:
   bool is_near(const Request& request) const {
     const std::uint32_t object = request.object;
     if (object < plan_.objects.size() && plan_.objects[object] < 2) return plan_.objects[object];
-    if (plan_.rule == Rule::interleave)
+    if (plan_.rule == PlacementRule::interleave)
       return (request.address >> page_shift) % (plan_.near_weight + plan_.far_weight) <
              plan_.near_weight;
     return plan_.ranges.empty() ? plan_.near_by_default : near_by_range(request.address);
   }
   bool near_by_range(std::uint64_t address) const;
 
-  Spot where_first_touched(const Request& request, std::vector<Spot>& moved, Time& stall);
-  Spot through_cache(const Request& request, std::vector<Spot>& moved);
-  Spot in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall);
-  Spot among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
+  PlacedAccess place_first_touch(const Request& request, std::vector<PlacedAccess>& moved,
+                                 Time& stall);
+  PlacedAccess place_memory_mode(const Request& request, std::vector<PlacedAccess>& moved);
+  PlacedAccess place_clock_dwf(const Request& request, std::vector<PlacedAccess>& moved,
+                               Time& stall);
+  PlacedAccess place_hot_pages(const Request& request, Time now, std::vector<PlacedAccess>& moved,
+                               Time& stall);
 
   /// A page that a rule may move.
   struct Page {
     std::uint64_t number = 0;
     std::uint64_t frame = 0;
     bool near = false;
-    bool used = false;      ///< touched (clock_dwf: written) since the last round of CLOCK
-    std::uint8_t often = 0; ///< clock_dwf: rounds with writes minus rounds without, 0 to 3
+    bool used = false; ///< touched (clock_dwf: written) since the last round of CLOCK
+    std::uint8_t write_rounds =
+        0; ///< clock_dwf: CLOCK rounds with writes minus those without, 0 to 3
     std::uint32_t touches = 0;
     std::uint64_t period = 0;
   };
   std::uint64_t near_pages() const { return plan_.near_bytes >> page_shift; }
-  Page& page_of(const Request& request, bool prefer_near, std::vector<Spot>& moved, Time& stall);
-  void bring_near(std::uint64_t page, std::vector<Spot>& moved, Time& stall);
+  Page& page_of(const Request& request, bool prefer_near, std::vector<PlacedAccess>& moved,
+                Time& stall);
+  void promote(std::uint64_t page, std::vector<PlacedAccess>& moved, Time& stall);
   std::uint64_t new_far_frame(std::uint64_t page) { return physical_ ? page : frames_[0]++; }
   std::uint64_t free_far_frame(std::uint64_t page);
-  std::uint64_t free_near_frame(std::vector<Spot>& moved, Time& stall);
-  void move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved, Time& stall);
-  Spot spot_in(const Page& page, const Request& request) const {
+  std::uint64_t free_near_frame(std::vector<PlacedAccess>& moved, Time& stall);
+  void move(Page& page, std::uint64_t frame, bool near, std::vector<PlacedAccess>& moved,
+            Time& stall);
+  PlacedAccess access_to(const Page& page, const Request& request) const {
     return {page.frame * lines_a_page + line_in_page(request.address), page.near, request.write};
   }
 
   Plan plan_;
   bool physical_;
   PageTable pages_;                            ///< to frames, or to indices in movable_
-  std::uint64_t last_key_ = PageTable::absent; ///< of the last place_fixed()
+  std::uint64_t last_key_ = PageTable::absent; ///< of the last place_static()
   std::uint64_t last_frame_ = 0;
   std::uint64_t frames_[2] = {0, 0}; ///< frames in use: far, near
   std::vector<Page> movable_;

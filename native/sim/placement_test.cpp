@@ -21,139 +21,140 @@ Request at(std::uint64_t address, bool write = false, std::uint32_t object = no_
 
 /// The location of a request under a rule that moves pages, the moved lines, and the kernel time.
 struct Placed {
-  Spot spot;
-  std::vector<Spot> moved;
+  PlacedAccess access;
+  std::vector<PlacedAccess> moved;
   Time stall = 0;
 };
 Placed place(Placer& placer, const Request& request, Time now = 0) {
   Placed placed;
-  placed.spot = placer.place(request, now, placed.moved, placed.stall);
+  placed.access = placer.place(request, now, placed.moved, placed.stall);
   return placed;
 }
 
 } // namespace
 
-TEST_CASE("a physical page lies in the frame of its number, and far again in the same") {
+TEST_CASE(
+    "a page with a physical address has the frame of its number, also after it moved far again") {
   Plan plan;
   plan.ranges = {{page, 2 * page, true}};
   Placer fixed = make(plan, true);
-  CHECK(fixed.place_fixed(at(5 * page + 64)).line == 5 * lines_a_page + 1);
-  CHECK(fixed.place_fixed(at(page)).line == lines_a_page);
+  CHECK(fixed.place_static(at(5 * page + 64)).line == 5 * lines_a_page + 1);
+  CHECK(fixed.place_static(at(page)).line == lines_a_page);
   Plan moving;
-  moving.rule = Rule::memory_mode;
+  moving.rule = PlacementRule::memory_mode;
   moving.near_bytes = page;
   Placer cached = make(moving, true);
-  CHECK(place(cached, at(7 * page)).spot.line == 7 * lines_a_page);
-  moving.rule = Rule::clock_dwf;
+  CHECK(place(cached, at(7 * page)).access.line == 7 * lines_a_page);
+  moving.rule = PlacementRule::clock_dwf;
   Placer written = make(moving, true);
-  CHECK(place(written, at(9 * page)).spot.line == 9 * lines_a_page);
-  CHECK(place(written, at(9 * page, true)).spot.near);
-  CHECK(place(written, at(4 * page, true)).spot.near); // the other has to go
-  CHECK(place(written, at(9 * page)).spot.line == 9 * lines_a_page);
+  CHECK(place(written, at(9 * page)).access.line == 9 * lines_a_page);
+  CHECK(place(written, at(9 * page, true)).access.near);
+  CHECK(place(written, at(4 * page, true)).access.near); // evicts the other page
+  CHECK(place(written, at(9 * page)).access.line == 9 * lines_a_page);
 }
 
-TEST_CASE("a plan goes by object, then by address, then by default") {
+TEST_CASE("a plan places by object, then by address, then by default") {
   Plan plan;
   plan.ranges = {{0x1000, 0x3000, true}, {0x5000, 0x6000, true}};
   plan.objects = {0, 1, 2};
   Placer placer = make(plan);
-  CHECK(!placer.place_fixed(at(0xfff)).near);
-  CHECK(placer.place_fixed(at(0x1000)).near);
-  CHECK(placer.place_fixed(at(0x2fff)).near);
-  CHECK(!placer.place_fixed(at(0x3000)).near);
-  CHECK(placer.place_fixed(at(0x5abc)).near);
-  CHECK(!placer.place_fixed(at(0x1000, false, 0)).near);
-  CHECK(placer.place_fixed(at(0x9000, false, 1)).near);
-  CHECK(placer.place_fixed(at(0x1000, false, 2)).near);
-  CHECK(!placer.place_fixed(at(0x9000, false, 7)).near);
+  CHECK(!placer.place_static(at(0xfff)).near);
+  CHECK(placer.place_static(at(0x1000)).near);
+  CHECK(placer.place_static(at(0x2fff)).near);
+  CHECK(!placer.place_static(at(0x3000)).near);
+  CHECK(placer.place_static(at(0x5abc)).near);
+  CHECK(!placer.place_static(at(0x1000, false, 0)).near);
+  CHECK(placer.place_static(at(0x9000, false, 1)).near);
+  CHECK(placer.place_static(at(0x1000, false, 2)).near);
+  CHECK(!placer.place_static(at(0x9000, false, 7)).near);
 }
 
-TEST_CASE("frames are taken page by page, in each memory for itself") {
+TEST_CASE("frames are assigned page by page, separately in each memory") {
   Plan plan;
   plan.ranges = {{page, 2 * page, true}};
   Placer placer = make(plan);
-  CHECK(placer.place_fixed(at(5 * page + 64)).line == 1);
-  CHECK(placer.place_fixed(at(page)).line == 0);
-  CHECK(placer.place_fixed(at(9 * page)).line == lines_a_page);
-  CHECK(placer.place_fixed(at(5 * page + 128)).line == 2);
+  CHECK(placer.place_static(at(5 * page + 64)).line == 1);
+  CHECK(placer.place_static(at(page)).line == 0);
+  CHECK(placer.place_static(at(9 * page)).line == lines_a_page);
+  CHECK(placer.place_static(at(5 * page + 128)).line == 2);
 }
 
-TEST_CASE("bad plans are refused") {
+TEST_CASE("invalid plans are refused") {
   Plan plan;
   plan.ranges = {{5, 5, true}};
   CHECK(!Placer::create(plan));
   plan.ranges = {{5, 9, true}, {8, 10, true}};
   CHECK(!Placer::create(plan));
   plan = Plan{};
-  plan.rule = Rule::interleave;
+  plan.rule = PlacementRule::interleave;
   plan.far_weight = 0;
   CHECK(!Placer::create(plan));
-  plan.rule = Rule::clock_dwf;
+  plan.rule = PlacementRule::clock_dwf;
   CHECK(!Placer::create(plan));
 }
 
 TEST_CASE("interleave keeps its weights") {
   Plan plan;
-  plan.rule = Rule::interleave;
+  plan.rule = PlacementRule::interleave;
   plan.near_weight = 3;
   Placer placer = make(plan);
   unsigned near = 0;
   for (std::uint64_t i = 0; i < 400; ++i)
-    near += placer.place_fixed(at(i * page)).near;
+    near += placer.place_static(at(i * page)).near;
   CHECK(near == 300);
 }
 
 TEST_CASE("memory mode: near is a direct-mapped cache that writes back") {
   Plan plan;
-  plan.rule = Rule::memory_mode;
+  plan.rule = PlacementRule::memory_mode;
   plan.near_bytes = page;
   Placer placer = make(plan);
   Placed first = place(placer, at(0, true)); // a miss: far is read, near is filled
-  CHECK(!first.spot.near);
-  CHECK(!first.spot.write);
+  CHECK(!first.access.near);
+  CHECK(!first.access.write);
   REQUIRE(first.moved.size() == 1);
   CHECK(first.moved[0].near);
   CHECK(first.moved[0].write);
-  CHECK(place(placer, at(0)).spot.near);
+  CHECK(place(placer, at(0)).access.near);
   const Placed evicting = place(placer, at(page)); // same line of near, other line of far
   REQUIRE(evicting.moved.size() == 3);
   CHECK(evicting.moved[0].near);
   CHECK(!evicting.moved[1].near);
   CHECK(evicting.moved[1].write);
   CHECK(evicting.moved[1].line == 0);
-  CHECK(place(placer, at(2 * page)).moved.size() == 1); // what was clean is dropped
+  CHECK(place(placer, at(2 * page)).moved.size() == 1); // a clean line is dropped
 }
 
-TEST_CASE("CLOCK-DWF: a write brings its page near, reads leave it far") {
+TEST_CASE("CLOCK-DWF: a write moves its page near, reads do not") {
   Plan plan;
-  plan.rule = Rule::clock_dwf;
+  plan.rule = PlacementRule::clock_dwf;
   plan.near_bytes = 2 * page;
   Placer placer = make(plan);
-  CHECK(!place(placer, at(0)).spot.near);
+  CHECK(!place(placer, at(0)).access.near);
   const Placed written = place(placer, at(0, true));
-  CHECK(written.spot.near);
+  CHECK(written.access.near);
   CHECK(written.moved.size() == 2 * lines_a_page);
   CHECK(written.stall == plan.move_cost);
-  CHECK(place(placer, at(page, true)).spot.near); // born near
+  CHECK(place(placer, at(page, true)).access.near); // allocated near
   CHECK(placer.moved_pages() == 1);
-  CHECK(place(placer, at(2 * page, true)).spot.near); // another page is evicted
+  CHECK(place(placer, at(2 * page, true)).access.near); // another page is evicted
   CHECK(placer.moved_pages() == 2);
   unsigned near = 0;
   for (std::uint64_t i = 0; i < 3; ++i)
-    near += place(placer, at(i * page)).spot.near;
+    near += place(placer, at(i * page)).access.near;
   CHECK(near == 2);
 }
 
-TEST_CASE("hot pages move near when they were touched often enough, within the rate limit") {
+TEST_CASE("hot pages move near after hot_touches touches, within the rate limit") {
   Plan plan;
-  plan.rule = Rule::hot_pages;
+  plan.rule = PlacementRule::hot_pages;
   plan.near_bytes = page;
   Placer placer = make(plan);
-  CHECK(place(placer, at(0)).spot.near); // first touch
-  CHECK(!place(placer, at(page)).spot.near);
-  CHECK(!place(placer, at(page)).spot.near); // hot, but at the start nothing is allowed
-  const Time later = 10'000'000'000;         // 10 ms
-  CHECK(place(placer, at(page), later).spot.near);
+  CHECK(place(placer, at(0)).access.near); // first touch
+  CHECK(!place(placer, at(page)).access.near);
+  CHECK(!place(placer, at(page)).access.near); // hot, but beyond the rate limit at this time
+  const Time later = 10'000'000'000;           // 10 ms
+  CHECK(place(placer, at(page), later).access.near);
   CHECK(placer.moved_pages() == 2);
-  CHECK(!place(placer, at(0), later).spot.near);
+  CHECK(!place(placer, at(0), later).access.near);
 }

@@ -57,14 +57,14 @@ private:
       const bool refreshing = rank.state == RankState::self_refresh;
       const Time from =
           refreshing ? needed_from : std::min({needed_from, refresh_due, self_refresh_from});
-      candidate.act = Act::wake;
+      candidate.type = CommandType::wake;
       candidate.priority = Priority::refresh;
       candidate.at = std::max(from, rank.asleep_since + (refreshing ? tCKESR_ : tCKE_));
       best.offer(candidate);
       return;
     }
     candidate.priority = Priority::power;
-    candidate.act = Act::power_down;
+    candidate.type = CommandType::power_down;
     candidate.at = later(rank.busy_until, power_down_after_);
     if (candidate.at < std::min({needed_from, refresh_due, self_refresh_from}))
       best.offer(candidate);
@@ -79,13 +79,13 @@ private:
     if (from >= until) return;
     ChannelCandidate candidate;
     candidate.priority = Priority::power;
-    candidate.act = Act::self_refresh;
+    candidate.type = CommandType::self_refresh;
     candidate.bank = first_bank;
     const ChannelTiming::Rank& rank = timing.ranks()[timing.bank(first_bank).rank];
     candidate.at = std::max({from, rank.busy_until, timing.row_command_from()});
     for (std::uint32_t i = first_bank; i < first_bank + timing.banks_per_rank(); ++i) {
       if (timing.bank(i).row == no_row) continue;
-      candidate.act = Act::precharge;
+      candidate.type = CommandType::precharge;
       candidate.bank = i;
       candidate.at =
           std::max({from, timing.precharge_time(timing.bank(i)), timing.row_command_from()});

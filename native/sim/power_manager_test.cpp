@@ -13,7 +13,7 @@ namespace {
 constexpr Time ns = 1000;
 
 /// DDR4 of one rank with power states.
-Device sleepy(double refresh_interval = 0) {
+Device with_power_states(double refresh_interval = 0) {
   Figures figures = ddr4_figures();
   for (auto& [name, value] : figures) {
     if (name == "ranks") value = 1;
@@ -27,10 +27,10 @@ Device sleepy(double refresh_interval = 0) {
                                  {"active_power_down_W", 0.4},
                                  {"power_down_W", 0.2},
                                  {"self_refresh_W", 0.1}});
-  return made("sleepy", MemoryKind::commands, figures);
+  return made("power states", MemoryKind::commands, figures);
 }
 
-/// Two reads of one row with so much time between them.
+/// Two reads of one row, `gap` apart.
 std::vector<Request> two_reads(Time gap) {
   std::vector<Request> requests(2);
   requests[1].gap = gap;
@@ -48,7 +48,7 @@ Setup one_at_a_time(const Device& device) {
 } // namespace
 
 TEST_CASE("a rank powers down after some idle time, and takes tXP to wake") {
-  Setup setup = one_at_a_time(sleepy());
+  Setup setup = one_at_a_time(with_power_states());
   setup.far_controller.power_down_after = 100 * ns;
   const Outcome o = run(setup, two_reads(1000 * ns), true);
   const Time second = 1000 * ns + (10 + 22 + 4) * ns; // tXP, CL, burst
@@ -58,11 +58,11 @@ TEST_CASE("a rank powers down after some idle time, and takes tXP to wake") {
   CHECK(work.power_down == 0);
   CHECK(work.row_hits == 1);
   const double awake_s = static_cast<double>(o.end - work.active_power_down) * 1e-12;
-  CHECK(o.tiers[0].spent.background == doctest::Approx(awake_s * 0.5 + 900e-9 * 0.4));
+  CHECK(o.tiers[0].energy.background == doctest::Approx(awake_s * 0.5 + 900e-9 * 0.4));
 }
 
 TEST_CASE("a rank with closed rows powers down to the lower power") {
-  Setup setup = one_at_a_time(sleepy());
+  Setup setup = one_at_a_time(with_power_states());
   setup.far_controller.page = PagePolicy::closed;
   setup.far_controller.power_down_after = 0;
   const Outcome o = run(setup, two_reads(1000 * ns), true);
@@ -73,9 +73,9 @@ TEST_CASE("a rank with closed rows powers down to the lower power") {
 }
 
 TEST_CASE("self-refresh closes the rows, takes tXS to leave, and replaces refreshes") {
-  Setup setup = one_at_a_time(sleepy(12480));
+  Setup setup = one_at_a_time(with_power_states(12480));
   setup.far_controller.self_refresh_after = 200 * ns;
-  const Time gap = 100'000 * ns; // eight intervals of refresh
+  const Time gap = 100'000 * ns; // eight tREFI
   const Outcome o = run(setup, two_reads(gap), true);
   CHECK(o.end == read_done + gap + 576 * ns + read_done);
   const Work& work = o.tiers[0].work;
@@ -86,20 +86,20 @@ TEST_CASE("self-refresh closes the rows, takes tXS to leave, and replaces refres
 }
 
 TEST_CASE("a powered-down rank wakes for refreshes, and a short idle time does not power it down") {
-  Setup setup = one_at_a_time(sleepy(12480));
+  Setup setup = one_at_a_time(with_power_states(12480));
   setup.far_controller.power_down_after = 1000 * ns;
   std::vector<Command> commands;
   setup.commands[0] = &commands;
   run(setup, two_reads(100'000 * ns), true);
-  const auto count = [&](Act act) {
+  const auto count = [&](CommandType type) {
     return std::count_if(commands.begin(), commands.end(),
-                         [act](const Command& c) { return c.act == act; });
+                         [type](const Command& c) { return c.type == type; });
   };
-  CHECK(count(Act::refresh) == 8);
-  CHECK(count(Act::wake) == 8); // when the read arrives, the last refresh is still going on
+  CHECK(count(CommandType::refresh) == 8);
+  CHECK(count(CommandType::wake) == 8); // when the read arrives, the last refresh is in progress
   commands.clear();
   run(setup, two_reads(1000 * ns), true);
-  CHECK(count(Act::power_down) == 0);
+  CHECK(count(CommandType::power_down) == 0);
 }
 
 TEST_CASE("a device without figures of a state does not enter it") {
@@ -111,7 +111,7 @@ TEST_CASE("a device without figures of a state does not enter it") {
   CHECK(o.tiers[0].work.power_down + o.tiers[0].work.self_refresh == 0);
 }
 
-TEST_CASE("the exact engine breaks no rule, whatever the power states") {
+TEST_CASE("the exact engine violates no timing rule, for all power states") {
   for (const double sets : {1.0, 4.0})
     for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed, PagePolicy::timeout})
       for (const Time down : {Time{0}, 60 * ns, never})

@@ -43,11 +43,11 @@ Result<QueuedMemory> QueuedMemory::create(const Device& device) {
   return made;
 }
 
-Time QueuedMemory::occupy(Time at, Time& way, Use use) {
+Time QueuedMemory::occupy(Time at, Time& direction_free, Use use) {
   const Time shared = std::max(at, shared_);
   shared_ = shared + use.shared;
-  const Time begin = std::max(shared, way);
-  way = begin + use.own;
+  const Time begin = std::max(shared, direction_free);
+  direction_free = begin + use.own;
   return begin;
 }
 

@@ -1,14 +1,15 @@
-// A memory model of latency, bandwidth and buffers, for memories without published commands. Both
+// A memory model of latency, bandwidth and buffers, for devices without command timings. Both
 // engines use it.
 //
 // Reads          take the latency of the innermost buffer that holds the entry, else of the medium.
-//                A miss of the innermost buffer occupies the medium for one access unit. Buffers
-//                are LRU with up to 64 ways; a read fills the buffers that it missed.
+//                They use the read bandwidth for a line if they hit the innermost buffer, else for
+//                an access unit. Buffers are LRU with up to 64 ways; a read fills the buffers that
+//                it missed.
 // Writes         are complete after the write latency, unless more units wait for the medium than
 //                the innermost buffer holds (64 without a buffer). A unit is written to the medium
 //                when it is evicted from that buffer.
-// Directions     Reads and writes alternate at the medium. If the device has a bandwidth of both
-//                together, each direction has its own bandwidth, and their sum is bounded.
+// Directions     Reads and writes take turns at the medium. If the device has a bandwidth of both
+//                together, reads and writes have separate bandwidths, and their sum is bounded.
 // Thread safety  none.
 #pragma once
 
@@ -44,8 +45,8 @@ private:
     Time shared = 0; ///< time of the part that both directions share
   };
   Use use_of(std::uint64_t bytes, double bytes_per_s) const;
-  /// Reserves the medium; returns the begin. `way`: when the direction is free.
-  Time occupy(Time at, Time& way, Use use);
+  /// Reserves the medium and returns the begin. `direction_free`: when the direction is free.
+  Time occupy(Time at, Time& direction_free, Use use);
 
   struct Level {
     cache::Cache tags;

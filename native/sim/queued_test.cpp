@@ -26,7 +26,7 @@ QueuedMemory make(bool buffered) {
 
 } // namespace
 
-TEST_CASE("a read costs the latency of what holds it") {
+TEST_CASE("a read has the latency of the buffer that holds its line, else of the medium") {
   QueuedMemory memory = make(true);
   CHECK(memory.serve(0, 0, false) == 375'000);
   CHECK(memory.serve(1'000'000, 3, false) == 1'180'000); // the same 256 bytes
@@ -34,7 +34,7 @@ TEST_CASE("a read costs the latency of what holds it") {
   CHECK(memory.work().buffer_hits == 1);
 }
 
-TEST_CASE("units leave the medium at its bandwidth") {
+TEST_CASE("reads are limited by the bandwidth of the medium") {
   QueuedMemory memory = make(false);
   Time end = 0;
   for (std::uint64_t i = 0; i < 100; ++i)
@@ -42,7 +42,7 @@ TEST_CASE("units leave the medium at its bandwidth") {
   CHECK(end == 99 * 40'000 + 375'000);
 }
 
-TEST_CASE("writes are combined in the buffer and run ahead by what it holds") {
+TEST_CASE("writes are combined in the buffer, and are accepted at once until it is full") {
   QueuedMemory memory = make(true);
   Time end = 0;
   for (std::uint64_t i = 0; i < 64 * 4; ++i)
@@ -54,8 +54,7 @@ TEST_CASE("writes are combined in the buffer and run ahead by what it holds") {
   CHECK(static_cast<double>(end) == doctest::Approx(units * 100e3 + 100e3).epsilon(0.02));
 }
 
-TEST_CASE(
-    "reads and writes take turns at a medium, or each has its own way up to what both reach") {
+TEST_CASE("reads and writes share a bandwidth, or have separate ones whose sum is bounded") {
   Figures figures = {{"read_latency", 100},
                      {"write_latency", 100},
                      {"read_bandwidth", 16e9}, // 4 ns a line
@@ -76,5 +75,6 @@ TEST_CASE(
   figures.emplace_back("both_bandwidth", 25.6e9); // 2.5 ns a line
   CHECK(end_of(0) == doctest::Approx(20'000 * 4e3).epsilon(0.01));
   CHECK(end_of(0.5) == doctest::Approx(20'000 * 2.5e3).epsilon(0.02));
-  CHECK(end_of(0.1) == doctest::Approx(18'000 * 4e3).epsilon(0.02)); // the reads' way is the bound
+  CHECK(end_of(0.1) ==
+        doctest::Approx(18'000 * 4e3).epsilon(0.02)); // the read bandwidth is the bound
 }

@@ -49,7 +49,7 @@ public:
   }
 
   /// The rank leaves self-refresh at `at`: refreshes that were due by then are done.
-  void refreshed_itself(std::uint32_t rank, Time at) {
+  void complete_self_refresh(std::uint32_t rank, Time at) {
     if (!interval_) return;
     for (std::uint32_t set = rank * sets_; set < (rank + 1) * sets_; ++set)
       if (due_[set] <= at) due_[set] += ((at - due_[set]) / interval_ + 1) * interval_;
@@ -84,12 +84,12 @@ private:
       all_closed = std::max(all_closed, bank.activate_from);
       if (bank.row == no_row) return;
       any_open = true;
-      candidate.act = Act::precharge;
+      candidate.type = CommandType::precharge;
       candidate.at = std::max(from, timing.precharge_time(bank));
       best.offer(candidate);
     });
     if (any_open) return;
-    candidate.act = Act::refresh;
+    candidate.type = CommandType::refresh;
     candidate.at = std::max(all_closed, timing.ranks()[set / sets_].awake_from);
     best.offer(candidate);
   }

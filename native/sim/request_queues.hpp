@@ -16,10 +16,10 @@ struct ChannelRequest {
   Time arrival;
   Place place;
   bool write;
-  bool opened; ///< the row was activated for this request, which is then not a row hit
+  bool caused_activate; ///< a row was activated for this request: it is not a row hit
 };
 
-/// Each queue is in the order of insertion. Times of arrival need not ascend.
+/// Both queues keep the order of insertion, which may differ from the order of arrival.
 class RequestQueues {
 public:
   std::vector<ChannelRequest>& of(bool posted) { return posted ? posted_ : demands_; }
@@ -27,7 +27,7 @@ public:
   const std::vector<ChannelRequest>& demands() const { return demands_; }
   const std::vector<ChannelRequest>& posted() const { return posted_; }
   /// Earliest arrival of a demand; `never` if none is queued.
-  Time demanded_from() const {
+  Time earliest_demand() const {
     Time first = never;
     for (const ChannelRequest& request : demands_)
       first = std::min(first, request.arrival);

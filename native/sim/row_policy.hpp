@@ -1,9 +1,11 @@
-// Row policy of a channel: which open rows are closed, and when.
+// Row policy of a channel: when open rows are closed.
 //
-// A row is kept open while a request that has arrived needs it. The row policy decides about all
-// other rows. Requests of the queue that is not served keep a row open only if it was activated for
-// them. With a cap on row hits, a row that has reached the cap is kept open only for requests that
-// are older than the oldest request for another row of the bank.
+// Required rows  A row stays open while a request that has arrived requires it. Requests of the
+//                active queue (posted writes during a drain, else demands) require their rows.
+//                Requests of the other queue require only rows that were activated for them.
+// Other rows     are closed as PagePolicy says. A refresh closes required rows, too.
+// Row-hit cap    A row that has reached the cap is required only by requests that are older than
+//                the oldest request for another row of the bank.
 // Thread safety  one thread.
 #pragma once
 
@@ -24,10 +26,10 @@ public:
       : page_(controller.page), timeout_(device.timing.whole_clocks(controller.timeout)),
         row_hit_cap_(controller.row_hit_cap), uses_(banks) {}
 
-  /// Begins a decision: clears the required rows, capped rows and claimed banks.
+  /// Begins the choice of a command: clears the required rows, capped rows and claimed banks.
   void begin() { ++decision_; }
 
-  /// Finds, for each bank whose open row has reached the cap, the oldest request for another row.
+  /// For each bank whose open row has reached the cap, finds the oldest request for another row.
   void find_capped(const ChannelTiming& timing, std::span<const ChannelRequest> queue) {
     if (!row_hit_cap_) return;
     for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -44,8 +46,7 @@ public:
     return uses_[bank].capped == decision_ && index > uses_[bank].capped_from;
   }
 
-  /// Records that a queued request needs the open row of its bank. Has no effect if another row is
-  /// open.
+  /// Records that a queued request requires the open row of its bank, if that is its row.
   void require(const ChannelTiming& timing, const ChannelRequest& request) {
     if (timing.bank(request.place.bank).row != request.place.row) return;
     RowUse& use = uses_[request.place.bank];
@@ -53,7 +54,7 @@ public:
         use.required == decision_ ? std::min(use.required_from, request.arrival) : request.arrival;
     use.required = decision_;
   }
-  /// Whether a request that has arrived by `at` needs the open row.
+  /// Whether a request that has arrived by `at` requires the open row.
   bool is_required(std::uint32_t bank, Time at) const {
     return uses_[bank].required == decision_ && uses_[bank].required_from <= at;
   }
@@ -66,7 +67,7 @@ public:
     return true;
   }
 
-  /// Offers precharges of rows that are idle for the timeout.
+  /// Offers precharges of rows that have been idle for the timeout.
   void offer_idle(const ChannelTiming& timing, const RefreshManager& refreshes,
                   ChannelCandidate& best) const {
     if (page_ != PagePolicy::timeout) return;
@@ -74,7 +75,7 @@ public:
       const ChannelTiming::Bank& bank = timing.bank(i);
       if (bank.row == no_row) continue;
       ChannelCandidate candidate;
-      candidate.act = Act::precharge;
+      candidate.type = CommandType::precharge;
       candidate.priority = Priority::precharge;
       candidate.bank = i;
       candidate.at = std::max(
@@ -95,7 +96,8 @@ public:
   }
 
 private:
-  /// The first three are numbers of decisions: an entry is valid in the decision with its number.
+  /// State of a bank. `required`, `claimed` and `capped` are set if they equal decision_, so that
+  /// begin() clears all banks at once.
   struct RowUse {
     std::uint64_t required = 0;
     std::uint64_t claimed = 0;

@@ -46,21 +46,23 @@ public:
     statistics_.stalled(time);
     now_ += time;
   }
-  void move(const Spot& spot) {
-    if (spot.write)
-      post(spot);
+  void move(const PlacedAccess& placed) {
+    if (placed.write)
+      post(placed);
     else
-      tiers_[spot.near].read_for_migration(now_, spot.line);
+      tiers_[placed.near].read_for_migration(now_, placed.line);
   }
-  void expect_write(const Spot& spot) { statistics_.prefetch_wear(spot.near, spot.line); }
-  void issue(const Request& request, const Spot& spot) {
+  void expect_write(const PlacedAccess& placed) {
+    statistics_.prefetch_wear(placed.near, placed.line);
+  }
+  void issue(const Request& request, const PlacedAccess& placed) {
     accesses_.next_request();
     now_ += request.gap;
-    statistics_.request(spot.near, request.write, request.gap);
-    if (spot.write && setup_.core.posted_writes)
-      post(spot);
+    statistics_.request(placed.near, request.write, request.gap);
+    if (placed.write && setup_.core.posted_writes)
+      post(placed);
     else
-      dispatch(request, spot);
+      dispatch(request, placed);
   }
 
 private:
@@ -75,8 +77,8 @@ private:
                                          : max_window;
   }
 
-  void dispatch(const Request& request, const Spot& spot) {
-    if (spot.write) statistics_.written(spot.near, spot.line);
+  void dispatch(const Request& request, const PlacedAccess& placed) {
+    if (placed.write) statistics_.written(placed.near, placed.line);
     const Issue issue = setup_.core.issue;
     const bool prefetch = request.prefetch && issue == Issue::window;
     if (const std::uint64_t oldest = accesses_.oldest_if_full(prefetch); oldest != no_access) {
@@ -85,11 +87,11 @@ private:
     }
     catch_up();
     const std::uint64_t id = accesses_.add(prefetch);
-    FlyingAccess& access = accesses_[id];
-    access = {now_, now_, never, spot.line, no_access, no_access, 0, spot.near, spot.write};
-    const bool waits = request.depends && !spot.write && issue != Issue::trace_time;
+    InFlightAccess& access = accesses_[id];
+    access = {now_, now_, never, placed.line, no_access, no_access, 0, placed.near, placed.write};
+    const bool waits = request.depends && !placed.write && issue != Issue::trace_time;
     const std::uint64_t producer = waits ? accesses_.producer_of(request) : no_access;
-    if (!spot.write) accesses_.add_read(id);
+    if (!placed.write) accesses_.add_read(id);
     if (producer == no_access) {
       send(id, now_);
     } else if (accesses_[producer].end == never) {
@@ -126,7 +128,7 @@ private:
   }
 
   void serve(std::uint64_t id, Time at) {
-    FlyingAccess& access = accesses_[id];
+    InFlightAccess& access = accesses_[id];
     LinkState& link = links_[access.near];
     if (link.present()) {
       while (link.full())
@@ -141,7 +143,7 @@ private:
 
   /// Ends an access that the memory completes at `at`. The response crosses the link, if any.
   void complete(std::uint64_t id, Time at) {
-    FlyingAccess& access = accesses_[id];
+    InFlightAccess& access = accesses_[id];
     if (LinkState& link = links_[access.near]; link.present())
       at = link.up(at, access.write, access.place);
     access.end = at;
@@ -152,17 +154,17 @@ private:
   }
 
   /// Sends a posted write. The core waits only until the write queue has room.
-  void post(const Spot& spot) {
-    statistics_.written(spot.near, spot.line);
+  void post(const PlacedAccess& placed) {
+    statistics_.written(placed.near, placed.line);
     catch_up();
-    LinkState& link = links_[spot.near];
+    LinkState& link = links_[placed.near];
     const Time at = link.present() ? link.down(now_, true, nullptr) : now_;
     std::optional<Time> accepted;
-    while (!(accepted = tiers_[spot.near].post(at, spot.line)))
+    while (!(accepted = tiers_[placed.near].post(at, placed.line)))
       step();
     const Time end = now_ + (*accepted > at ? *accepted - at : 0);
     if (setup_.core.issue != Issue::trace_time) now_ = end;
-    statistics_.ended(spot.near, end);
+    statistics_.ended(placed.near, end);
   }
 
   /// Source of an event: a memory, or the first delayed access.

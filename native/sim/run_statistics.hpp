@@ -46,8 +46,8 @@ public:
     TierOutcome& tier = outcome_.tiers[near];
     tier.work = work;
     tier.banks = std::move(banks);
-    tier.spent = energy_of(device, work, outcome_.end);
-    tier.worn = wear_[near].summary();
+    tier.energy = energy_of(device, work, outcome_.end);
+    tier.wear = wear_[near].summary();
   }
   Outcome outcome() && { return std::move(outcome_); }
 

@@ -3,10 +3,10 @@
 // Core           blocking: one access at a time. window: up to `window` accesses in flight, retired
 //                in program order; a dependent read is sent when its producer has completed.
 //                trace_time: requests are sent at the times of the trace and wait for no other.
-// Writes         blocking: the access ends when its cells are written. posted: the core waits only
+// Writes         blocking: the core waits until the cells are written. posted: the core waits only
 //                while the write queue is full.
-// Engines        fast: each request is timed once (FastBanks). exact: single commands
-//                (ExactChannel). Memories without published commands use QueuedMemory in both.
+// Engines        fast: each request is timed once (FastBanks). exact: each command is issued
+//                (ExactChannel). Devices without command timings use QueuedMemory in both.
 // Threads        In trace time, the exact engine simulates channels in several threads (lane.hpp).
 //                The result does not depend on their number.
 // Thread safety  concurrent calls of simulate() are independent.
@@ -40,26 +40,29 @@ struct Setup {
   Plan plan;
   Core core;
   Engine engine = Engine::fast;
-  /// Fast engine: return results that it is known not to predict within 5 %, too.
+  /// Fast engine: do not refuse settings and results for which it may differ from the exact engine
+  /// by more than 5 %.
   bool accept_inexact = false;
-  unsigned threads = 1;                                   ///< above 1: exact engine in trace time
-  std::uint64_t max_requests = ~std::uint64_t{0};         ///< only the first N are simulated
-  std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact engine: receives all; far, near
+  unsigned threads = 1; ///< above 1: only for the exact engine in trace time
+  std::uint64_t max_requests = ~std::uint64_t{0}; ///< only the first N are simulated
+  /// Exact engine: the vectors to which all commands of far and of near memory are appended; null:
+  /// commands are not recorded.
+  std::vector<Command>* commands[2] = {nullptr, nullptr};
 };
 
 struct TierOutcome : AccessTimes {
   Work work;
-  Spent spent;
-  Worn worn;
-  std::vector<BankWork> banks; ///< empty for the fast engine and for queues
+  EnergyParts energy;
+  WearSummary wear;
+  std::vector<BankWork> banks; ///< empty for the fast engine and for queued devices
   std::uint64_t reads = 0;     ///< requests of the program; `work` includes migrations
   std::uint64_t writes = 0;
 };
 
 struct Outcome {
-  Time end = 0;     ///< end of the program
+  Time end = 0;     ///< end of the run: of the program, or of its last access if that is later
   Time compute = 0; ///< sum of the gaps
-  Time stall = 0;   ///< kernel time for page migrations
+  Time stall = 0;   ///< kernel time of page migrations
   std::uint64_t requests = 0;
   std::uint64_t moved_pages = 0;
   TierOutcome tiers[2]; ///< far, near

@@ -65,8 +65,8 @@ Time TraceSource::gap(Thread& thread, const trace::Record& record) {
   const std::uint64_t since =
       record.instructions > thread.instructions ? record.instructions - thread.instructions : 0;
   thread.instructions = std::max(thread.instructions, record.instructions);
-  const double share = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
-  return static_cast<Time>(static_cast<double>(since) * instruction_ps_ / share);
+  const double threads = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
+  return static_cast<Time>(static_cast<double>(since) * instruction_ps_ / threads);
 }
 
 /// Time of the instructions after the last records.
@@ -75,9 +75,9 @@ Time TraceSource::tail() const {
   for (const Thread& thread : threads_)
     counted += thread.instructions;
   const std::uint64_t all = reader_.totals()[trace::Total::instructions];
-  const double share = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
+  const double threads = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
   return all > counted
-             ? static_cast<Time>(static_cast<double>(all - counted) * instruction_ps_ / share)
+             ? static_cast<Time>(static_cast<double>(all - counted) * instruction_ps_ / threads)
              : 0;
 }
 
@@ -96,17 +96,17 @@ std::uint32_t TraceSource::class_of(std::uint32_t object) {
   const std::vector<trace::Object>& objects = reader_.tables().objects;
   std::uint32_t found = object_anywhere;
   for (std::size_t i = 0; i < rules_.size() && object < objects.size(); ++i)
-    if (holds(rules_[i], object, objects[object])) {
+    if (matches(rules_[i], object, objects[object])) {
       found = rules_[i].near ? object_near : object_far;
-      ++held_[i];
+      ++matched_objects_[i];
       break;
     }
   classes_[object] = static_cast<std::uint8_t>(found + 1);
   return found;
 }
 
-bool TraceSource::holds(const ObjectRule& rule, std::uint32_t number,
-                        const trace::Object& object) const {
+bool TraceSource::matches(const ObjectRule& rule, std::uint32_t number,
+                          const trace::Object& object) const {
   if (rule.object != ObjectRule::any && rule.object != number) return false;
   if (rule.site != ObjectRule::any && rule.site != object.site) return false;
   if (object.bytes < rule.min_bytes || object.bytes > rule.max_bytes) return false;

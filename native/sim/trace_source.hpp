@@ -49,12 +49,12 @@ public:
 
   const trace::TraceReader& reader() const { return reader_; }
   /// Number of accessed objects that each rule matched, by rule.
-  const std::vector<std::uint64_t>& held() const { return held_; }
+  const std::vector<std::uint64_t>& matched_objects() const { return matched_objects_; }
 
 private:
   TraceSource(trace::TraceReader reader, double instruction_ps, std::vector<ObjectRule> rules)
       : reader_(std::move(reader)), instruction_ps_(instruction_ps), rules_(std::move(rules)),
-        held_(rules_.size()), physical_(reader_.header().has_physical_addresses()) {}
+        matched_objects_(rules_.size()), physical_(reader_.header().has_physical_addresses()) {}
 
   struct Thread {
     std::uint64_t instructions = 0;
@@ -66,13 +66,13 @@ private:
   Time gap(Thread& thread, const trace::Record& record);
   std::uint32_t distance(Thread& thread, const trace::Record& record);
   std::uint32_t class_of(std::uint32_t object);
-  bool holds(const ObjectRule& rule, std::uint32_t number, const trace::Object& object) const;
+  bool matches(const ObjectRule& rule, std::uint32_t number, const trace::Object& object) const;
   bool frames_match(const ObjectRule& rule, const trace::Site& site) const;
 
   trace::TraceReader reader_;
   double instruction_ps_;
   std::vector<ObjectRule> rules_;
-  std::vector<std::uint64_t> held_;
+  std::vector<std::uint64_t> matched_objects_;
   bool physical_;
   std::span<const trace::Record> block_;
   std::size_t next_ = 0; ///< index in block_

@@ -81,7 +81,7 @@ TEST_CASE("instructions after the last record count at the end") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("the first rule that holds says where an object goes") {
+TEST_CASE("the first rule that matches says where an object goes") {
   const std::string path = written();
   ObjectRule by_site;
   by_site.frames = {{"abcdef", 0x20}};

@@ -8,7 +8,7 @@
 using namespace nearfar;
 using namespace nearfar::sim;
 
-TEST_CASE("in trace time, requests are sent at the times of the trace, whatever the memory does") {
+TEST_CASE("in trace time, requests are sent at the times of the trace, also to a busy memory") {
   const Device device = pcm();
   const Timing& t = device.timing;
   const Time alone = t.tRCD + t.CL + t.burst;
@@ -17,7 +17,7 @@ TEST_CASE("in trace time, requests are sent at the times of the trace, whatever 
     setup.core.issue = Issue::trace_time;
     const Time gap = 1'000'000;
     const Outcome idle = run(setup, {Pattern::chase, 200, 64 * mib, 0, gap, 5});
-    CHECK(idle.end == 200 * gap + alone); // each on a memory that has nothing else to do
+    CHECK(idle.end == 200 * gap + alone); // each on an idle memory
     CHECK(idle.tiers[0].read_time == 200 * alone);
     const Outcome at_once = run(setup, {Pattern::chase, 2000, 64 * mib, 0, 0, 5});
     CHECK(at_once.compute == 0);
@@ -26,7 +26,7 @@ TEST_CASE("in trace time, requests are sent at the times of the trace, whatever 
   }
 }
 
-TEST_CASE("in trace time the result is that of one thread, whatever the number of threads") {
+TEST_CASE("in trace time, results do not depend on the number of threads") {
   Figures figures = ddr4_figures();
   figures.emplace_back("channels", 4);
   const Device bare = made("channels", MemoryKind::commands, figures);
@@ -35,8 +35,9 @@ TEST_CASE("in trace time the result is that of one thread, whatever the number o
   figures.emplace_back("link_queue_depth", 16);
   const Device linked = made("linked", MemoryKind::commands, figures);
   for (const Device& far : {bare, linked})
-    for (const Rule rule : {Rule::fixed, Rule::interleave, Rule::hot_pages})
-      for (const Time gap : {Time{500}, Time{20'000}}) { // beyond and below what they can do
+    for (const PlacementRule rule :
+         {PlacementRule::fixed, PlacementRule::interleave, PlacementRule::hot_pages})
+      for (const Time gap : {Time{500}, Time{20'000}}) { // above and below the bandwidth
         Setup setup = all_far(bare, Engine::exact);
         setup.far = far;
         setup.core.issue = Issue::trace_time;
@@ -58,8 +59,8 @@ TEST_CASE("in trace time the result is that of one thread, whatever the number o
           CHECK(a.read_time == b.read_time);
           CHECK(a.read_ns.percentile(0.99) == b.read_ns.percentile(0.99));
           CHECK(a.ended.counts() == b.ended.counts());
-          CHECK(a.spent.total() == b.spent.total());
-          CHECK(a.worn.max_line == b.worn.max_line);
+          CHECK(a.energy.total() == b.energy.total());
+          CHECK(a.wear.max_line == b.wear.max_line);
           CHECK(a.work.row_hits == b.work.row_hits);
           CHECK(a.banks.size() == b.banks.size());
           CHECK(a.work.reads + a.work.writes >= a.reads + a.writes);
@@ -79,7 +80,7 @@ TEST_CASE("in trace time, a posted write ends when the memory has room for it") 
   }
 }
 
-TEST_CASE("in trace time, channels of the exact engine break no rule") {
+TEST_CASE("in trace time, channels of the exact engine violate no timing rule") {
   Figures figures = ddr4_figures();
   figures.emplace_back("channels", 4);
   Setup setup = all_far(made("channels", MemoryKind::commands, figures), Engine::exact);
@@ -110,7 +111,7 @@ TEST_CASE("threads are refused where channels depend on each other") {
 TEST_CASE("both engines agree in trace time") {
   for (const Device& device : {ddr4(), pcm()})
     for (const double writes : {0.0, 0.3})
-      for (const Time gap : {Time{20'000}, Time{100'000}}) { // beyond and below what PCM can do
+      for (const Time gap : {Time{20'000}, Time{100'000}}) { // above and below the bandwidth of PCM
         Setup setup = all_far(device, Engine::fast);
         setup.core.issue = Issue::trace_time;
         const Synthetic what{Pattern::random, 20'000, 64 * mib, writes, gap, 5};

@@ -16,7 +16,7 @@
 
 namespace nearfar::sim {
 
-struct Worn {
+struct WearSummary {
   std::uint64_t lines = 0;    ///< number of lines with writes
   std::uint64_t pages = 0;    ///< number of pages with writes
   std::uint64_t max_line = 0; ///< maximum of writes to a line
@@ -41,11 +41,11 @@ public:
       ++overflows_[line];
   }
 
-  Worn summary() const {
-    Worn worn;
+  WearSummary summary() const {
+    WearSummary wear;
     for (std::size_t i = 0; i < chunks_.size(); ++i)
-      if (chunks_[i]) add(i, worn);
-    return worn;
+      if (chunks_[i]) add(i, wear);
+    return wear;
   }
 
 private:
@@ -59,17 +59,17 @@ private:
     return high == overflows_.end() ? low : low + 256 * high->second;
   }
 
-  void add(std::size_t chunk, Worn& worn) const {
+  void add(std::size_t chunk, WearSummary& wear) const {
     std::uint64_t of_page = 0;
     for (std::uint64_t i = 0; i < chunk_lines; ++i) {
       if (i % lines_a_page == 0) of_page = 0;
       const std::uint64_t writes = writes_of(chunk * chunk_lines + i);
       if (writes == 0) continue;
-      worn.pages += of_page == 0;
+      wear.pages += of_page == 0;
       of_page += writes;
-      ++worn.lines;
-      if (writes > worn.max_line) worn.max_line = writes;
-      if (of_page > worn.max_page) worn.max_page = of_page;
+      ++wear.lines;
+      if (writes > wear.max_line) wear.max_line = writes;
+      if (of_page > wear.max_page) wear.max_page = of_page;
     }
   }
 

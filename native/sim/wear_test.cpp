@@ -11,14 +11,14 @@ TEST_CASE("wear is counted by line and by page") {
   wear.write(4);
   for (int i = 0; i < 4; ++i)
     wear.write(lines_a_page + 9);
-  const Worn worn = wear.summary();
-  CHECK(worn.lines == 3);
-  CHECK(worn.pages == 2);
-  CHECK(worn.max_line == 5);
-  CHECK(worn.max_page == 6);
+  const WearSummary summary = wear.summary();
+  CHECK(summary.lines == 3);
+  CHECK(summary.pages == 2);
+  CHECK(summary.max_line == 5);
+  CHECK(summary.max_page == 6);
 }
 
-TEST_CASE("lines are counted beyond a byte, wherever they lie") {
+TEST_CASE("counts exceed a byte, at any address") {
   Wear wear;
   const std::uint64_t far_off = std::uint64_t{1} << 26;
   for (int i = 0; i < 1000; ++i)
@@ -26,9 +26,9 @@ TEST_CASE("lines are counted beyond a byte, wherever they lie") {
   for (int i = 0; i < 256; ++i)
     wear.write(far_off + 1);
   wear.write(2);
-  const Worn worn = wear.summary();
-  CHECK(worn.lines == 3);
-  CHECK(worn.pages == 2);
-  CHECK(worn.max_line == 1000);
-  CHECK(worn.max_page == 1256);
+  const WearSummary summary = wear.summary();
+  CHECK(summary.lines == 3);
+  CHECK(summary.pages == 2);
+  CHECK(summary.max_line == 1000);
+  CHECK(summary.max_page == 1256);
 }

@@ -6,8 +6,8 @@
 //                vector registers take 17 instructions, in general ones 28 (GCC 12).
 // Thread safety  the line may be stored to meanwhile: each word is read in one piece, after earlier
 //                loads of the caller and before later ones (x86 loads are ordered; assembly keeps
-//                the compiler from moving them). ThreadSanitizer and bench/watch do not see assembly
-//                and read the words one by one.
+//                the compiler from moving them). ThreadSanitizer and bench/miss_counter do not see
+//                assembly and read the words one by one.
 #pragma once
 
 #include <cstdint>

@@ -870,7 +870,7 @@ class SimTier(TypedDict):
     traffic_interval_ps: int
     accesses_by_interval: list[int]
     largest_read_ns: int
-    spent: dict[str, float]
+    energy_J: dict[str, float]
     lines_written: int
     pages_written: int
     most_line_writes: int
@@ -929,7 +929,7 @@ class CosimulationWork(TypedDict):
     row_hits: int
     activates: int
     refreshes: int
-    spent: dict[str, float]
+    energy_J: dict[str, float]
 
 class Cosimulation:
     def __init__(self, device: SimDevice, controller: SimController, read_queue: int) -> None: ...
@@ -959,14 +959,14 @@ class TraceFacts(TypedDict):
     ending: str
     exit_code: int | None
     instructions: int
-    held: list[int]
+    matched_objects: list[int]
 
 class TraceSource(SimSource):
     def __init__(
         self,
         path: str,
         instruction_ps: float,
-        rules: list[tuple[int, int, list[tuple[str, int]], int, int, bool]],
+        rules: Sequence[tuple[int, int, Sequence[tuple[str, int]], int, int, bool]],
     ) -> None: ...
     def facts(self) -> TraceFacts: ...
 
@@ -1010,7 +1010,7 @@ class TraceSample:
         self, placings: Sequence[tuple[_Memory, _Memory, _Core, Sequence[int]]]
     ) -> list[TraceSiteCosts]: ...
     def lives(self, parts: int) -> list[tuple[float, list[int]]]: ...
-    def follow(
+    def evaluate_policies(
         self,
         policies: Sequence[tuple[str, int, int, int, _Memory, _Memory, _Core]],
         instruction_ps: float,

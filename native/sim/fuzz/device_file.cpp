@@ -1,5 +1,5 @@
-// Device files: the input as it is, and sound devices of both kinds of which the input changes some
-// figures. Devices that are accepted are driven.
+// Fuzzes device files: the raw input, and valid devices of both kinds in which the input replaces
+// figures. Accepted devices are simulated.
 #include <string>
 #include <utility>
 
@@ -49,7 +49,7 @@ constexpr const char* values[] = {"0",   "1",   "2",    "4",     "64",     "0.00
                                   "22",  "560", "1e3",  "1e6",   "65536",  "1e9",   "-1",
                                   "nan", "inf", "1e14", "1e300", "1e-300", "x",     ""};
 
-void drive(std::string_view text) {
+void simulate(std::string_view text) {
   nearfar::Result<Device> device = parse_device(text, "input");
   if (!device) return;
   nearfar::Result<Cosimulation> memory = Cosimulation::create(*device, {}, 4);
@@ -67,8 +67,8 @@ void drive(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string head = "nearfar-device 1\n";
   const std::string_view raw(reinterpret_cast<const char*>(data), size);
-  drive(raw);
-  drive(head + std::string(raw));
+  simulate(raw);
+  simulate(head + std::string(raw));
   nearfar::fuzz::Choices choices(data, size);
   Lines lines = choices.take<std::uint8_t>() % 2 ? commands : queued;
   for (unsigned changes = choices.take<std::uint8_t>() % 5; changes > 0; --changes) {
@@ -78,6 +78,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string text = head;
   for (const auto& [key, value] : lines)
     text += key + " " + value + "\n";
-  drive(text);
+  simulate(text);
   return 0;
 }

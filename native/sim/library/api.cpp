@@ -162,7 +162,7 @@ ControllerSettings settings_of(const nearfar_sim_options& options) {
   return settings;
 }
 
-Result<Cosimulation> made(const char* device_file, const nearfar_sim_options& options) {
+Result<Cosimulation> make_memory(const char* device_file, const nearfar_sim_options& options) {
   Result<Device> device = read_device(device_file);
   if (!device) return device.error();
   Result<Controller> controller = make_controller(settings_of(options));
@@ -171,7 +171,7 @@ Result<Cosimulation> made(const char* device_file, const nearfar_sim_options& op
   return Cosimulation::create(*device, *controller, read_queue);
 }
 
-nearfar_sim* kept(Cosimulation memory, nearfar_sim_done done, void* context) {
+nearfar_sim* add_handle(Cosimulation memory, nearfar_sim_done done, void* context) {
   auto simulation = std::make_unique<Simulation>(Simulation{std::move(memory), done, context, {}});
   const std::lock_guard lock(handles().mutex);
   return &handles().all.emplace_back(nearfar_sim{std::move(simulation)});
@@ -188,9 +188,10 @@ nearfar_sim* nearfar_sim_create(const char* device_file, const nearfar_sim_optio
   }
   nearfar_sim* handle = nullptr;
   within_memory([&] {
-    Result<Cosimulation> memory = made(device_file, options ? *options : nearfar_sim_options{});
+    Result<Cosimulation> memory =
+        make_memory(device_file, options ? *options : nearfar_sim_options{});
     if (memory)
-      handle = kept(std::move(*memory), done, context);
+      handle = add_handle(std::move(*memory), done, context);
     else
       set_error(memory.error());
   });
@@ -263,7 +264,7 @@ int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* work) noexcept {
   }
   return within_memory(*simulation,
                        [&] {
-                         const auto& [counts, spent] = simulation->memory.finish();
+                         const auto& [counts, energy] = simulation->memory.finish();
                          *work = {simulation->memory.clock(),
                                   counts.reads,
                                   counts.writes,
@@ -271,12 +272,12 @@ int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* work) noexcept {
                                   counts.activates,
                                   counts.refreshes,
                                   simulation->memory.device().energy.known,
-                                  spent.activate,
-                                  spent.array_write,
-                                  spent.read,
-                                  spent.write,
-                                  spent.refresh,
-                                  spent.background};
+                                  energy.activate,
+                                  energy.array_write,
+                                  energy.read,
+                                  energy.write,
+                                  energy.refresh,
+                                  energy.background};
                        })
              ? 0
              : -1;

@@ -96,7 +96,7 @@ TEST_CASE("without a callback, completions are counted") {
   CHECK(nearfar_sim_destroy(memory) == 0);
 }
 
-TEST_CASE("full queues do not accept") {
+TEST_CASE("full queues accept nothing") {
   Core core;
   const Options options = with(&Options::read_queue, 1);
   nearfar_sim* memory = create(core, note, &options);
@@ -165,7 +165,7 @@ TEST_CASE("a finished memory returns its result again, and takes no requests") {
   CHECK(nearfar_sim_destroy(memory) == 0);
 }
 
-TEST_CASE("invalid arguments are refused with what to do") {
+TEST_CASE("invalid arguments are refused with the next step") {
   Core core;
   nearfar_sim* memory = create(core);
   CHECK((nearfar_sim_finish(memory, nullptr) == -1 && failed(EINVAL, "struct nearfar_sim_work")));
@@ -207,7 +207,7 @@ TEST_CASE("invalid options are refused by their values") {
   refused(with(&Options::mapping, "xx"), "address mapping 'xx'");
 }
 
-TEST_CASE("the message is that of the thread") {
+TEST_CASE("error messages are per thread") {
   CHECK(nearfar_sim_tick(nullptr, 1) == -1);
   std::thread([] {
     CHECK(std::string(nearfar_sim_error()).empty());

@@ -102,7 +102,7 @@ RowHitCap = Annotated[
     int | None,
     flags.count(
         "--row-hit-cap",
-        help="Accesses to an open row before an older request for another row (default: no limit).",
+        help="Accesses to an open row after which an older request goes first (default: no limit).",
     ),
 ]
 WriteDrain = Annotated[

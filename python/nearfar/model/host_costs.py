@@ -20,7 +20,7 @@ from itertools import pairwise
 from nearfar.errors import BadInputError
 from nearfar.model.map_work import NOTHING, Constant, constant, difference
 from nearfar.records.profile import Host
-from nearfar.simulation.watch import Caches, Flushes, Watched
+from nearfar.simulation.cache_misses import Caches, Flushes, OperationCounts
 
 LEVELS = ("l1d", "l2", "l3")
 #: Difference between an evicting and a keeping flush, over a load: bounds of either behavior.
@@ -42,10 +42,10 @@ class Walks:
     curve: Curve = ()
     second: Constant = NOTHING
 
-    def of_operation(self, watched: Watched, bytes_in_use: float) -> Constant:
+    def of_operation(self, counts: OperationCounts, bytes_in_use: float) -> Constant:
         """Seconds for an operation."""
-        walks = scaled(self.of_one(bytes_in_use), watched.walks)
-        hits = scaled(self.second, max(watched.tlb_misses - watched.walks, 0.0))
+        walks = scaled(self.of_one(bytes_in_use), counts.walks)
+        hits = scaled(self.second, max(counts.tlb_misses - counts.walks, 0.0))
         return Constant(walks.value + hits.value, walks.low + hits.low, walks.high + hits.high)
 
     def of_one(self, bytes_in_use: float) -> Constant:

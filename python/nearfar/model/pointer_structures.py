@@ -15,7 +15,7 @@ Equation: an operation that others follow takes
   On files, every flush is an msync: flushes·t_sync in the place of fences and lines.
 t_software  measured in cache, with what the model says of cache hits there taken off: a + b·loads,
   or a + start / entries where the structure is made meanwhile
-hits, misses, walks   the structure's own accesses through the host's caches (`simulate.watch`)
+hits, misses, walks   accesses of the structure in the host's caches (`simulation.cache_misses`)
 fences, lines, flushes   the store log of the same run
 Value: mean over {flushes evict, keep} x {LRU, random}; flushes as the host's do where it is known.
 Interval: extremes over these x all ranges of host and device, its cache sizes among them, x M from
@@ -32,7 +32,7 @@ from dataclasses import dataclass, fields
 
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, Constant
-from nearfar.simulation.watch import Variant, Watched
+from nearfar.simulation.cache_misses import CacheVariant, OperationCounts
 
 #: Seconds of software that fit in a core's reorder window: 224 to 512 entries, 3 to 5
 #: instructions a cycle, 3 to 4 GHz.
@@ -73,12 +73,12 @@ class Memory:
 
 @dataclass(frozen=True)
 class Shape:
-    """The watched accesses of one operation, and whether the next one waits for it.
+    """The counted accesses of one operation, and whether the next one waits for it.
 
     ``made``: entries of a structure that the operations create; 0 for an existing one.
     """
 
-    watched: Watched
+    counts: OperationCounts
     bytes_in_use: float
     dependent: bool = False
     made: int = 0
@@ -86,7 +86,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class InCache:
-    """An operation timed in cache, in seconds, and its watched accesses."""
+    """An operation timed in cache, in seconds, and its counted accesses."""
 
     time: Constant
     shape: Shape
@@ -167,9 +167,9 @@ class OperationTime:
         return Constant(self.parts.total, self.low, self.high)
 
 
-def loads_of(watched: Watched) -> float:
+def loads_of(counts: OperationCounts) -> float:
     """Loads an operation."""
-    return watched.variants[0].levels[0].loads
+    return counts.variants[0].levels[0].loads
 
 
 def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
@@ -178,7 +178,7 @@ def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
     If they create their structure, the additional time of the small ones is its start.
     """
     bare = sorted(
-        ((loads_of(s.shape.watched), _bare(s, host)) for s in samples), key=lambda pair: pair[0]
+        ((loads_of(s.shape.counts), _bare(s, host)) for s in samples), key=lambda pair: pair[0]
     )
     (fewest, first), (most, last) = bare[0], bare[-1]
     if any(s.shape.made for s in samples):
@@ -222,7 +222,7 @@ def _bare(sample: InCache, host: HostCosts) -> Constant:
 
     Both depend on the software that overlaps with them, so it is found by search.
     """
-    loads = loads_of(sample.shape.watched)
+    loads = loads_of(sample.shape.counts)
 
     def software(time: float) -> float:
         low, high = 0.0, time
@@ -238,16 +238,16 @@ def _bare(sample: InCache, host: HostCosts) -> Constant:
 
 def operation_time(shape: Shape, software: Software, host: HostCosts, far: Memory) -> OperationTime:
     """The general form for a structure in `far` on a host."""
-    own = software.of(loads_of(shape.watched), shape.made)
-    walks = host.walks.of_operation(shape.watched, shape.bytes_in_use)
+    own = software.of(loads_of(shape.counts), shape.made)
+    walks = host.walks.of_operation(shape.counts, shape.bytes_in_use)
     values = [
         _parts(shape, variant, _Prices.at(host, far, own, walks, "value"))
-        for variant in shape.watched.likely
+        for variant in shape.counts.likely
     ]
     mean = _mean([parts for parts, _ in values])
     ends = [
         _parts(shape, variant, _Prices.at(host, far, own, walks, end))[0].total
-        for variant in shape.watched.variants
+        for variant in shape.counts.variants
         for end in ("low", "high")
     ]
     overlap = sum(m for _, m in values) / len(values)
@@ -292,7 +292,7 @@ class _Prices:
         )
 
 
-def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]:
+def _parts(shape: Shape, variant: CacheVariant, paid: _Prices) -> tuple[Parts, float]:
     """Parts under one assumption, and the number of overlapping operations."""
     first = paid.loads[0]
     levels = variant.levels
@@ -309,19 +309,19 @@ def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]
         overlap = max((1 + ahead) * paid.overlap_factor, 1.0)
     waited = [wait / overlap for wait in waits]
     streams = max(levels[-1].prefetches * paid.stream - paid.software, 0.0)
-    fences, lines = _durable(shape.watched, paid, sum(waited))
+    fences, lines = _durable(shape.counts, paid, sum(waited))
     hits, near, far, walks = waited
     return Parts(paid.software, streams, hits, near, far, walks, fences, lines), overlap
 
 
-def _durable(watched: Watched, paid: _Prices, waited: float) -> tuple[float, float]:
+def _durable(counts: OperationCounts, paid: _Prices, waited: float) -> tuple[float, float]:
     """Seconds of fences, or of msyncs, beyond their overlap; and of the lines under them."""
     if paid.sync is not None:
-        return watched.flushes * paid.sync, 0.0
-    fences = watched.fences
+        return counts.flushes * paid.sync, 0.0
+    fences = counts.fences
     under = min(paid.fence, paid.window, paid.software / max(fences, 1.0))
     hidden = fences * under + min(fences, 1.0) * min(paid.fence - under, waited)
-    more_lines = max(watched.lines - fences, 0.0)
+    more_lines = max(counts.lines - fences, 0.0)
     return fences * paid.fence - hidden, more_lines * paid.line
 
 

@@ -1,4 +1,4 @@
-"""Map a structure's name to the cases that are timed in cache, watched, and predicted.
+"""Map a structure's name to the cases that are timed in cache, counted, and predicted.
 
 Software of a structure in a pool is timed without flushes and fences if there is such a version;
 for libpmemobj's there is none, so the measured cost of their fences is subtracted.
@@ -22,7 +22,7 @@ from nearfar.model.pointer_structures import (
 )
 from nearfar.records.choices import IntsetMedium, SetName
 from nearfar.records.persistent_structures import OWN_MAPS, IntsetStructure
-from nearfar.simulation.watch import Caches, watch, watch_all
+from nearfar.simulation.cache_misses import Caches, count_misses, count_misses_concurrently
 from nearfar.stats import Estimate
 
 Work = MapWork | SetWork
@@ -39,7 +39,7 @@ SETS: dict[SetName, tuple[IntsetStructure, IntsetMedium]] = {
     "map_rp": ("hash", "pmdk_rp"),
 }
 POOL_TIER = "shm:"
-#: Bytes in use by an entry, including free slots; where they are is watched, not assumed.
+#: Bytes in use by an entry, including free slots; where they are is counted, not assumed.
 _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
 _BYTES_A_KEY = 8
 #: Entries that fit in the first caches: few, and more.
@@ -53,7 +53,7 @@ _FEW_CHANGED_DOUBLING = (262, 500, 2100, 4000)
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
 #: Operations for each entry until the whole of a small hash is in the caches.
 _HASH_ROUNDS, _MIN_OPERATIONS = 16, 20_000
-#: Approximate loads of all operations of a watched run of a list: long lists are walked less
+#: Approximate loads of all operations of a counted run of a list: long lists are walked less
 #: often, so that their mean position is off by up to a fifth; it is taken from short lists.
 _LIST_LOADS, _FEWEST_WALKS = 6_000_000, 8
 #: Walks whose mean position is precise to one percent.
@@ -61,31 +61,32 @@ _SURE = 3_000
 
 
 @dataclass(frozen=True)
-class Watching:
-    """Watched accesses of works in a host's caches."""
+class ShapeCounter:
+    """Counted accesses of works in a host's caches."""
 
     costs: HostCosts
     cpu: int
 
     def shape(self, work: Work, *, dependent: bool = False) -> Shape:
         """Every access of a work. Raises NearfarError if it cannot be run."""
-        watched = watch(*self._asked(work, dependent), self.cpu)
-        if isinstance(work, SetWork) and work.structure == "list" and watched.operations < _SURE:
-            watched = watched.longer(self._loads_of_list(work) / loads_of(watched))
+        counts = count_misses(*self._asked(work, dependent), self.cpu)
+        if isinstance(work, SetWork) and work.structure == "list" and counts.operations < _SURE:
+            counts = counts.longer(self._loads_of_list(work) / loads_of(counts))
         made = work.entries if isinstance(work, MapWork) and work.operation != "get" else 0
-        return Shape(watched, bytes_of(work), dependent, made)
+        return Shape(counts, bytes_of(work), dependent, made)
 
     def _loads_of_list(self, work: SetWork) -> float:
         """Mean loads of an operation: a line through two short lists, as walks go half way."""
         few, many = (case.work for case in in_cache(Case(work)))
         first, last = (
-            loads_of(watch(*self._asked(short, dependent=False), self.cpu)) for short in (few, many)
+            loads_of(count_misses(*self._asked(short, dependent=False), self.cpu))
+            for short in (few, many)
         )
         return last + (last - first) * (work.entries - many.entries) / (many.entries - few.entries)
 
     def beforehand(self, cases: Sequence[Case], cpus: Sequence[int]) -> None:
         """Run all of them now, on several CPUs concurrently: nothing is timed meanwhile."""
-        watch_all([self._asked(case.work, case.dependent) for case in cases], cpus)
+        count_misses_concurrently([self._asked(case.work, case.dependent) for case in cases], cpus)
 
     def _asked(self, work: Work, dependent: bool) -> tuple[Work, Caches, int]:
         caches = self.costs.caches_for(_touched(work), at_once=not dependent)
@@ -140,14 +141,18 @@ def in_cache(case: Case) -> tuple[Case, ...]:
 
 
 def software(
-    case: Case, timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory, seen: Watching
+    case: Case,
+    timed: Mapping[Case, Estimate],
+    costs: HostCosts,
+    near: Memory,
+    counter: ShapeCounter,
 ) -> Software:
     """Software of a case, from timings in cache."""
     return software_of(
         [
             InCache(
                 Constant(*(t * 1e-9 for t in (timed[c].value, timed[c].low, timed[c].high))),
-                seen.shape(c.work, dependent=c.dependent),
+                counter.shape(c.work, dependent=c.dependent),
                 near,
             )
             for c in in_cache(case)

@@ -67,7 +67,7 @@ class StructurePrediction(Prediction):
 
 @dataclass(frozen=True)
 class Case:
-    """A watched structure, its software, and those of its volatile counterpart."""
+    """A counted structure, its software, and those of its volatile counterpart."""
 
     structure: SetName
     entries: int
@@ -164,14 +164,14 @@ def _reading(name: BaselineName, there: _Side, here: _Side) -> Reading:
 
 
 def _reason(case: Case, reading: Reading, far: Memory, published: float) -> str:
-    disk, watched = far.sync is not None, case.shape.watched
-    waits = watched.flushes if disk else watched.fences
+    disk, counts = far.sync is not None, case.shape.counts
+    waits = counts.flushes if disk else counts.fences
     return slowdowns.reason(
         case.structure,
         reading.intervals["slowdown"],
         published,
         same_code=reading.baseline == "same_code",
-        waits=waits / watched.changed if watched.changed else 0.0,
+        waits=waits / counts.changed if counts.changed else 0.0,
         disk=disk,
     )
 
@@ -203,11 +203,11 @@ def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
 
 def _counts(found: OperationTime, case: Case) -> list[Term]:
     """Counts of an operation."""
-    watched = case.shape.watched
-    levels = [v.levels[-1].load_misses for v in watched.variants]
-    fars = [v.far_load_misses for v in watched.variants]
+    counts = case.shape.counts
+    levels = [v.levels[-1].load_misses for v in counts.variants]
+    fars = [v.far_load_misses for v in counts.variants]
     return [
-        Term(name="loads an operation", value=loads_of(watched), unit="ratio"),
+        Term(name="loads an operation", value=loads_of(counts), unit="ratio"),
         Term(
             name="misses an operation",
             value=sum(levels) / len(levels),
@@ -215,9 +215,9 @@ def _counts(found: OperationTime, case: Case) -> list[Term]:
             note=f"{min(levels):.3f} to {max(levels):.3f} over assumptions",
         ),
         Term(name="far misses an operation", value=sum(fars) / len(fars), unit="ratio"),
-        Term(name="page walks an operation", value=watched.walks, unit="ratio"),
-        Term(name="fences an operation", value=watched.fences, unit="ratio"),
-        Term(name="lines flushed an operation", value=watched.lines, unit="ratio"),
-        Term(name="flushes an operation", value=watched.flushes, unit="ratio"),
+        Term(name="page walks an operation", value=counts.walks, unit="ratio"),
+        Term(name="fences an operation", value=counts.fences, unit="ratio"),
+        Term(name="lines flushed an operation", value=counts.lines, unit="ratio"),
+        Term(name="flushes an operation", value=counts.flushes, unit="ratio"),
         Term(name="operations under way", value=found.overlap, unit="ratio"),
     ]

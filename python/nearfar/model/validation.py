@@ -4,7 +4,7 @@ The cases: gets in a map, each after the last or each waiting for it, insertions
 maps of libpmemobj's; and the three sets of bench intset with half of the operations updates; in
 DRAM and in a pool on tmpfs; six sizes from what the first caches hold to 16 times the last one.
 Nothing of a measured point is in its prediction: software is timed in cache, loads by the probe,
-misses are watched.
+misses are counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nearfar.model.host_costs import HostCosts
 from nearfar.model.pointer_structures import Memory, OperationTime, Software, operation_time
 from nearfar.model.structure_cases import (
     POOL_TIER,
-    Watching,
+    ShapeCounter,
     entries_of,
     in_cache,
     software,
@@ -97,7 +97,7 @@ def predict(
     timed: Mapping[Case, Estimate],
     costs: HostCosts,
     near: Memory,
-    seen: Watching,
+    seen: ShapeCounter,
 ) -> list[Point]:
     """Predict all cases on this machine's memory."""
     known = {case: software(case, timed, costs, near, seen) for case in cases}
@@ -109,7 +109,7 @@ def predict_with(
     known: Mapping[Case, Software],
     costs: HostCosts,
     near: Memory,
-    seen: Watching,
+    seen: ShapeCounter,
 ) -> list[Point]:
     """Predict all cases with known software."""
     return [

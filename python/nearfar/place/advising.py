@@ -16,7 +16,7 @@ from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
 from nearfar.place.own_load import LoadedCoster, OwnLoad, RunTimes, Variants
-from nearfar.place.policies import follow
+from nearfar.place.policies import evaluate_policies
 from nearfar.place.program_data import ProgramData
 from nearfar.place.sites import Site
 from nearfar.place.traced import ProgramTrace
@@ -127,7 +127,7 @@ def _policies(
     budget = point.near_bytes if asked.budget is None else asked.budget
     near_bytes = min(budget, asked.data.movable_peak_bytes) + asked.data.fixed_bytes()
     near_ns = choices.all_near.time_ns
-    found = follow(asked.data, asked.coster, far, near_bytes, asked.wall_s)
+    found = evaluate_policies(asked.data, asked.coster, far, near_bytes, asked.wall_s)
     made = []
     for each in found:
         slowdown = each.time_ns / near_ns if near_ns else 1.0

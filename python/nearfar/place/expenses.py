@@ -157,5 +157,5 @@ def _joules(
     source = _native.TraceSource(str(traced.path), coster.work.instruction_ns * 1000, place.objects)
     options = Options(window=coster.core.parallelism, max_requests=SAMPLE)
     outcome, _ = run(source, devices[0], devices[1], place, options, "fast", accept_inexact=True)
-    joules = sum(sum(outcome[tier]["spent"].values()) for tier in ("near", "far"))
+    joules = sum(sum(outcome[tier]["energy_J"].values()) for tier in ("near", "far"))
     return joules * traced.records / max(outcome["requests"], 1)

@@ -1,6 +1,6 @@
 """Page placement by kernels and hardware, modeled with the same near memory as the plan.
 
-    first-touch   Linux as it comes: pages lie near in the order of their first touch, until full
+    first-touch   default of Linux: pages are near in the order of first touch, until near is full
     interleave    Linux' weighted interleave, weights by the share of memory that is near
     hot-pages     NUMA balancing as tiering: first touch, then pages touched twice in a second move
                   near, at most 256 MB/s of them; what was not touched is demoted
@@ -42,7 +42,7 @@ _WEIGHTS = 32
 
 
 @dataclass(frozen=True)
-class Followed:
+class PolicyResult:
     """The result of one policy."""
 
     policy: PolicyName
@@ -53,16 +53,16 @@ class Followed:
     far_writes: int  # lines, of the program and of migrations
 
 
-def follow(
+def evaluate_policies(
     traced: ProgramTrace, coster: Coster, far: Memory, near_bytes: int, time_s: float
-) -> list[Followed]:
+) -> list[PolicyResult]:
     """Run all policies over the trace; ``near_bytes`` in total, ``time_s`` with all data near."""
     near_bytes = max(near_bytes, _PAGE)
     everything = traced.movable_peak_bytes + traced.fixed_bytes()
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
     core = coster.core.at(coster.work)
-    found = traced.sample.follow(
+    found = traced.sample.evaluate_policies(
         [
             (name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)
             for name in POLICIES
@@ -78,14 +78,14 @@ def follow(
 
 def _policy_cost(
     name: PolicyName, cost: PolicyCosts, coster: Coster, far: Memory, near_bytes: int
-) -> Followed:
+) -> PolicyResult:
     share = coster.share_of(cost["instructions"])
     touched = sum(coster.traced.touched.small) or 1
     whole_ns = sum(coster.first_touches_ns(n, far) for n in range(len(coster.traced.sites)))
     touching = whole_ns * min(cost["far_pages"] / touched, 1.0) * share
     kernel_ns = max(coster.kernel_ns(cost["instructions"]) + touching, 0.0)
     lines = cost["near_lines"] + cost["far_lines"]
-    return Followed(
+    return PolicyResult(
         name,
         near_bytes,
         cost["cpu_ns"] * coster.scale + kernel_ns,

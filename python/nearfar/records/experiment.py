@@ -8,8 +8,8 @@ from nearfar.records.choices import ExperimentLevel, ProgramName, WritePolicy
 from nearfar.records.shape import Amount, Count, Finite, Shaped, Share, Size
 
 
-class ZoneCounts(Shaped):
-    """Accesses of one run by zone."""
+class TierAccesses(Shaped):
+    """Accesses of one run to near and far memory."""
 
     near_reads: Count
     near_writes: Count
@@ -22,18 +22,20 @@ class ExperimentRow(Shaped):
 
     program: ProgramName
     n: Size
-    after: ExperimentLevel = Field(description="caches before the trace")
-    far: str = Field(description="device")
+    after: ExperimentLevel = Field(
+        description="caches before the trace: l1, or l1 and l2; or published counts"
+    )
+    far: str = Field(description="name of the far device")
     write_policy: WritePolicy
     default_time_s: Amount
     placed_time_s: Amount
-    cpu_time_s: Amount = Field(description="of either, between accesses")
+    cpu_time_s: Amount = Field(description="CPU time of either run, between accesses")
     default_energy_J: Amount  # noqa: N815
     placed_energy_J: Amount  # noqa: N815
     time_saved: Finite = Field(description="1 - placed / default")
     energy_saved: Finite
-    default: ZoneCounts
-    placed: ZoneCounts
+    default: TierAccesses
+    placed: TierAccesses
 
 
 class Claim(Shaped):

@@ -64,7 +64,8 @@ _BETTER_BY_KEY: dict[str, Direction | None] = {
 }
 #: Timings of a memory, given in ns or in cycles of its clock.
 _TIMING = re.compile(r"(t[A-Z0-9]\w*|CL|CWL|burst)_cycles")
-_COUNTS = (
+#: Keys of counts end in one of these words.
+COUNT_SUFFIXES = (
     "threads",
     "cores",
     "sockets",
@@ -112,7 +113,7 @@ def unit_of(key: str) -> str | None:
     for end, unit in _UNITS.items():
         if key == end or key.endswith(f"_{end}"):
             return unit
-    is_count = any(key == end or key.endswith(f"_{end}") for end in _COUNTS)
+    is_count = any(key == end or key.endswith(f"_{end}") for end in COUNT_SUFFIXES)
     return "count" if is_count else None
 
 

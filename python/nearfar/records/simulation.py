@@ -10,8 +10,8 @@ from nearfar.records.choices import CoreModel, EngineName, PagePolicy, Scheduler
 from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
 
 
-class TierWork(Shaped):
-    """The accesses of one tier (64 B each), the stall time that they caused, and their energy."""
+class CountsModeTier(Shaped):
+    """One tier in counts mode: its accesses of 64 B, their stall time, and their energy."""
 
     device: str
     reads: Count
@@ -24,15 +24,15 @@ class TierWork(Shaped):
     refresh_energy_J: Amount  # noqa: N815
 
 
-class Tiers(Shaped):
-    """Both tiers."""
+class CountsModeTiers(Shaped):
+    """Both tiers in counts mode."""
 
-    near: TierWork
-    far: TierWork
+    near: CountsModeTier
+    far: CountsModeTier
 
 
 class CountsSimulation(Answer):
-    """Result of counts mode: a program given by its numbers of accesses."""
+    """Result of counts mode: time and energy of a program from its numbers of accesses."""
 
     page_policy: Literal["closed"]
     write_policy: WritePolicy
@@ -40,7 +40,7 @@ class CountsSimulation(Answer):
     energy_J: Amount = Field(description="of both memories over time_s")  # noqa: N815
     cpu_time_s: Amount
     memory_time_s: Amount
-    tiers: Tiers
+    tiers: CountsModeTiers
 
 
 class EnergyParts(Shaped):
@@ -55,7 +55,7 @@ class EnergyParts(Shaped):
 
 
 class BankWork(Shaped):
-    """Work of one bank: accesses of the program and of page migrations."""
+    """Events of one bank, including those of page migrations."""
 
     channel: Count
     rank: Count = Field(description="number in the channel")
@@ -71,12 +71,16 @@ class SimulatedTier(Shaped):
     """One memory under a stream of requests."""
 
     device: str
-    reads: Count = Field(description="of the program; device_reads includes page migrations")
-    writes: Count
-    device_reads: Count
-    device_writes: Count
-    row_hit_share: Amount | None = Field(None, description="of all accesses; buffers: of reads")
-    refreshes: Count
+    reads: Count = Field(description="requests of the program")
+    writes: Count = Field(description="requests of the program")
+    device_reads: Count = Field(description="lines read, including those of page migrations")
+    device_writes: Count = Field(description="lines written, including those of page migrations")
+    row_hit_share: Amount | None = Field(
+        None,
+        description="row hits over device_reads + device_writes; for a memory without command "
+        "timings, reads that hit a buffer over the same sum",
+    )
+    refreshes: Count = Field(description="refresh commands")
     active_power_down_s: Amount | None = Field(
         None, description="time in power-down with an open row, summed over ranks; absent if 0"
     )
@@ -104,14 +108,17 @@ class SimulatedTier(Shaped):
         description="bandwidth of the program, by interval in which its accesses ended",
     )
     banks: list[BankWork] = Field(
-        default_factory=list, description="exact engine, memory with commands: work by bank"
+        default_factory=list,
+        description="events by bank; empty for the fast engine and without command timings",
     )
-    energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
+    energy_J: Amount | None = Field(  # noqa: N815
+        None, description="absent for a device without energy figures"
+    )
     energy_parts: EnergyParts | None = None
-    lines_written: Count
-    pages_written: Count
-    most_line_writes: Count
-    most_page_writes: Count
+    lines_written: Count = Field(description="number of lines with at least one write")
+    pages_written: Count = Field(description="number of pages with at least one write")
+    most_line_writes: Count = Field(description="writes of the most written line")
+    most_page_writes: Count = Field(description="writes to all lines of the most written page")
     lifetime_s: Amount | None = Field(
         None, description="time until the most written line wears out, without wear leveling"
     )
@@ -128,11 +135,15 @@ class SimulatedTiers(Shaped):
 
 
 class Difference(Shaped):
-    """Relative differences of the fast engine from the exact one (consistency, not validation)."""
+    """Fast engine relative to the exact one: internal consistency, not validation."""
 
     requests: Count = Field(description="number that both engines simulated")
-    time_difference: Finite
-    energy_difference: Finite | None = None
+    time_difference: Finite = Field(
+        description="time of the fast engine over exact_time_s, minus 1"
+    )
+    energy_difference: Finite | None = Field(
+        None, description="energy of the fast engine / exact_energy_J - 1"
+    )
     exact_time_s: Amount
     exact_energy_J: Amount | None = None  # noqa: N815
     exact_requests_per_s: Amount
@@ -148,7 +159,8 @@ class ControllerSettings(Shaped):
     scheduler: Scheduler
     row_hit_cap: Count | None = Field(
         None,
-        description="accesses to an open row before an older request for another row goes first",
+        description="accesses to an open row after which an older request for another row goes "
+        "first; absent: no limit",
     )
     write_drain: tuple[Count, Count, Count] = Field(
         description="queued writes that start a drain, end it, and start it while no read waits"
@@ -176,20 +188,21 @@ class Simulation(Answer):
     requests: Count
     time_s: Amount = Field(description="simulated run time of the program")
     cpu_time_s: Amount = Field(description="part of time_s between requests")
-    stall_s: Amount = Field(description="part of time_s in the kernel, for page migrations")
+    stall_s: Amount = Field(description="part of time_s in which the kernel migrates pages")
     moved_pages: Count
-    energy_J: Amount | None = Field(None, description="of the memories in energy_of")  # noqa: N815
+    energy_J: Amount | None = Field(None, description="of the memories that energy_of names")  # noqa: N815
     energy_of: Literal["both", "near", "far"] = Field(
-        "both", description="a default memory without accesses is left out"
+        "both",
+        description="memories in energy_J; one that was neither chosen nor accessed is left out",
     )
-    bandwidth_bytes_per_s: Amount
+    bandwidth_bytes_per_s: Amount = Field(description="64 B per request over time_s")
     requests_per_s: Amount = Field(description="speed of the simulator on this machine")
     tiers: SimulatedTiers
     difference: Difference | None = None
 
 
 class CurvePoint(Shaped):
-    """Latencies at one arrival rate."""
+    """Bandwidth and latencies at one request rate."""
 
     bandwidth_bytes_per_s: Amount
     latency_ns: Amount

@@ -20,14 +20,15 @@ DEFAULT_TIMEOUT_NS = 100.0
 
 @dataclass(frozen=True)
 class Controller:
-    """Settings of the controllers of both memories. Devices without commands ignore them.
+    """Settings of the controllers of both memories. Devices without command timings ignore them.
 
     ``page_policy``: when a row that no request needs is closed. "open": when a request needs
     another row of the bank. "closed": with its last access. "timeout": ``timeout_ns`` after its
     last access, rounded up to whole clocks. ``write_drain``: numbers of posted writes in a
     channel's queue that start draining, end it, and start it while no read waits. ``row_hit_cap``:
-    accesses to an open row before an older request for another row of the bank goes first; None: no
-    limit. ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3 writes them.
+    accesses to an open row after which an older request for another row of the bank goes first;
+    None: no limit. ``mapping``: address fields from the highest bits to the lowest, as DRAMsim3
+    writes them.
     ``power_down_after_ns``, ``self_refresh_after_ns``: idle time of a rank until it enters this
     state; None: never. Devices without figures of a state do not enter it.
     """

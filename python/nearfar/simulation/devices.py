@@ -1,8 +1,8 @@
 """Build a simulated device from a device profile.
 
-A profile with a command timing is simulated with commands: banks, rows, JEDEC timings. Another
+A profile with a command timing is simulated with commands: banks, rows, JEDEC timings. Any other
 profile is simulated as a queue in front of a medium, with buffers if it has figures of them. A
-missing figure and an unknown figure are errors that name the key.
+missing or unknown figure is an error that names the key.
 
 Energy is computed from the first of these figures that a profile has:
 
@@ -41,8 +41,9 @@ _LINE_BITS = 512
 _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
 #: A figure of each energy model, in order of preference.
 _ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
-_COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
-_OPTIONAL_COUNTS = ("command_buses", "command_clocks", "refresh_sets")
+#: The counts of a device with command timings.
+_ORGANIZATION = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
+_OPTIONAL_ORGANIZATION = ("command_buses", "command_clocks", "refresh_sets")
 
 
 class Name(NamedTuple):
@@ -62,8 +63,8 @@ _BANDWIDTHS = (
 )
 #: The kernels that a probe uses for reads and writes.
 _KERNELS = {"read_bandwidth": "read", "write_bandwidth": "ntwrite"}
-#: Traffic per counted byte of a copy whose stores read their line first (write-allocate): it counts
-#: a line read and a line written.
+#: Bytes moved per byte counted of a copy with write-allocate: it counts a line read and a line
+#: written, and each store also reads the line that it writes.
 _ALLOCATING_COPY = 1.5
 _LINK = (
     Name("link_latency", "link_latency_ns"),
@@ -90,7 +91,7 @@ class Device:
     native: SimDevice
     has_energy: bool
     has_background: bool
-    has_rows: bool  # simulated with commands
+    has_rows: bool  # it has command timings
     endurance_writes: float | None
     parallelism: int | None = None  # measured outstanding misses of a core
     has_power_down: bool = False
@@ -170,10 +171,12 @@ def _by_commands(profile: Profile) -> dict[str, float]:
     activate = timings.pop("tRRDact", None)
     if "tRRD" not in timings:
         timings["tRRD"] = profile.timing_ns("tRRD") if activate is None else activate
-    counts = {count: profile.scalar(count) for count in _COUNTS}
-    counts |= {key: profile.scalar(key) for key in _OPTIONAL_COUNTS if key in profile.figures}
-    _check_size(profile, counts)
-    return {"clock": profile.scalar("clock_ns"), **timings, **counts}
+    organization = {key: profile.scalar(key) for key in _ORGANIZATION}
+    organization |= {
+        key: profile.scalar(key) for key in _OPTIONAL_ORGANIZATION if key in profile.figures
+    }
+    _check_size(profile, organization)
+    return {"clock": profile.scalar("clock_ns"), **timings, **organization}
 
 
 def _link_loads(profile: Profile) -> dict[str, float]:
@@ -187,12 +190,12 @@ def _link_loads(profile: Profile) -> dict[str, float]:
     return figures
 
 
-def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:
+def _check_size(profile: Profile, organization: Mapping[str, float]) -> None:
     """Raise BadInputError unless the size of a rank is that of its banks, if both are given."""
     if not {"rank_bytes", "bank_bytes"} <= profile.figures.keys():
         return
     rank, bank = profile.scalar("rank_bytes"), profile.scalar("bank_bytes")
-    banks = counts["bank_groups"] * counts["banks"]
+    banks = organization["bank_groups"] * organization["banks"]
     if rank != bank * banks:
         raise BadInputError(
             f"rank_bytes of {profile.name} is {rank:g}, but {banks:g} banks of bank_bytes = "
@@ -241,8 +244,8 @@ def _both_ways(profile: Profile, one_thread: bool, read_bytes_per_s: float) -> f
         copied = profile.scalar("copy_bandwidth_bytes_per_s")
     if copied is None:
         return None
-    # Stores that read their line first let a copy read all bytes that it counts, so that it is no
-    # faster than reads. One that is faster has stores of whole lines, which read nothing.
+    # With write-allocate, a copy reads as many bytes as it counts, so that reads alone are at least
+    # as fast. A copy that is faster than reads used non-temporal stores, which read nothing.
     return copied * _ALLOCATING_COPY if copied <= read_bytes_per_s else copied
 
 

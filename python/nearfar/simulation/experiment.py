@@ -28,13 +28,13 @@ from nearfar.records.choices import (
     Scheduler,
     WritePolicy,
 )
-from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
+from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, TierAccesses
 from nearfar.records.shape import Origin, Provenance, claimed
+from nearfar.simulation.access_counts import AccessCounts
+from nearfar.simulation.access_counts import simulate as simulate_counts
 from nearfar.simulation.controller import DEFAULT_MAPPING, DEFAULT_TIMEOUT_NS, Controller
-from nearfar.simulation.counts import Counts
-from nearfar.simulation.counts import simulate as simulate_counts
 from nearfar.simulation.devices import Device
-from nearfar.simulation.placements import Placement
+from nearfar.simulation.placements import Placement, parse
 from nearfar.simulation.run import Options, run
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class PublishedCounts(_Strict):
 
     program: ProgramName
     cpu_time_s: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
-    default: Counts
-    placed: Counts
+    default: AccessCounts
+    placed: AccessCounts
 
 
 class Experiment(_Strict):
@@ -195,12 +195,12 @@ def _claims(experiment: Experiment) -> list[Claim]:
 
 
 @dataclass(frozen=True)
-class _Ran:
+class _RunResult:
     """Time and energy of one run."""
 
     time_s: float
     energy_J: float  # noqa: N815
-    counts: ZoneCounts
+    counts: TierAccesses
 
 
 def _row(
@@ -210,8 +210,8 @@ def _row(
     far: str,
     writes: WritePolicy,
     cpu_time_s: float,
-    default: _Ran,
-    placed: _Ran,
+    default: _RunResult,
+    placed: _RunResult,
 ) -> ExperimentRow:
     published = after == "published counts"
     simulated = Provenance(
@@ -255,12 +255,12 @@ def _from_counts(experiment: Experiment) -> Iterator[ExperimentRow]:
                         cpu_time_s=cpu_time_s,
                         write_policy=writes,
                     )
-                    ran.append(_Ran(found.time_s, found.energy_J, _zones(counts)))
+                    ran.append(_RunResult(found.time_s, found.energy_J, _tier_accesses(counts)))
                 yield _row(given.program, n, "published counts", far, writes, cpu_time_s, *ran)
 
 
-def _zones(counts: Counts) -> ZoneCounts:
-    return ZoneCounts(
+def _tier_accesses(counts: AccessCounts) -> TierAccesses:
+    return TierAccesses(
         near_reads=counts.near.reads,
         near_writes=counts.near.writes,
         far_reads=counts.far.reads,
@@ -286,7 +286,7 @@ def _program(experiment: Experiment, entry: ExperimentProgram, n: int) -> Iterat
                         core=experiment.core,
                     )
                     pair = [
-                        _simulated(file, experiment, near, device, Placement(where), options)
+                        _simulated(file, experiment, near, device, parse(where, [], 0), options)
                         for where in ("all-far", "all-near")
                     ]
                     cpu_time_s = pair[0][1]["compute_ps"] * _PS
@@ -300,19 +300,18 @@ def _simulated(
     experiment: Experiment,
     near: Device,
     far: Device,
-    place: Placement,
+    placement: Placement,
     options: Options,
-) -> tuple[_Ran, SimOutcome]:
+) -> tuple[_RunResult, SimOutcome]:
     from nearfar import _native
 
     source = _native.TraceSource(str(file), experiment.instruction_ns * 1000, [])
-    where = Placement(place.name, near_by_default=place.name == "all-near")
-    outcome, _ = run(source, near, far, where, options, "exact")
-    zones = ZoneCounts(
+    outcome, _ = run(source, near, far, placement, options, "exact")
+    accesses = TierAccesses(
         near_reads=outcome["near"]["reads"],
         near_writes=outcome["near"]["writes"],
         far_reads=outcome["far"]["reads"],
         far_writes=outcome["far"]["writes"],
     )
-    energy = sum(sum(outcome[zone]["spent"].values()) for zone in ("near", "far"))
-    return _Ran(outcome["end_ps"] * _PS, energy, zones), outcome
+    energy = sum(sum(outcome[tier]["energy_J"].values()) for tier in ("near", "far"))
+    return _RunResult(outcome["end_ps"] * _PS, energy, accesses), outcome

@@ -32,11 +32,11 @@ _REGION = 1 << 30
 #: Maximum of the engines, so that the core does not limit the load.
 _WINDOW = 1024
 #: Minimum of achieved over requested load. Below, the device is saturated.
-_PASSES = 0.98
+_MIN_ACHIEVED = 0.98
 #: Maximum number of points of a curve.
-_POINTS = 24
+_MAX_POINTS = 24
 #: Minimum load in B/s.
-_LEAST = 1e6
+_MIN_LOAD = 1e6
 _CONSTANT, _BY_LOAD = "link_latency_ns", "link_latency_by_load_ns"
 
 
@@ -54,7 +54,7 @@ class FittedLink:
 
 
 def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
-    """Fit the link of a device of commands to the loaded latencies of ``measured``.
+    """Fit the link of a device with command timings to the loaded latencies of ``measured``.
 
     Uses the curve with the highest read share. Raises BadInputError if the device has no link, or
     if its latency without the link exceeds the measured one.
@@ -67,7 +67,7 @@ def fit_link(device: Profile, measured: Profile, name: str) -> FittedLink:
     points, left_out = [], []
     for point in _ascending(curves[share]):
         latency, bandwidth = _simulated(alone, point.bandwidth, 1 - share)
-        if bandwidth < _PASSES * point.bandwidth:
+        if bandwidth < _MIN_ACHIEVED * point.bandwidth:
             left_out.append(point.bandwidth)
         elif latency > point.latency:
             raise BadInputError(
@@ -97,12 +97,12 @@ def _errors(device: Device, points: list[Loaded], write_share: float) -> dict[fl
 
 
 def _ascending(curve: tuple[Loaded, ...]) -> Iterator[Loaded]:
-    """At most _POINTS points, by ascending load. A saturated curve may bend back."""
+    """At most _MAX_POINTS points, by ascending load. A saturated curve may bend back."""
     most = max(point.bandwidth for point in curve)
-    next_from = _LEAST
+    next_from = _MIN_LOAD
     for point in sorted(curve, key=lambda p: (p.bandwidth, p.latency)):
         if point.bandwidth >= next_from:
-            next_from = point.bandwidth + most / _POINTS
+            next_from = point.bandwidth + most / _MAX_POINTS
             yield point
 
 

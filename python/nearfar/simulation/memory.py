@@ -70,7 +70,7 @@ class SimulatedMemory:
 
     @property
     def clock_ns(self) -> float:
-        """Length of a clock in ns; 1 ns for a device without published commands."""
+        """Length of a clock in ns; 1 ns for a device without command timings."""
         return self._memory.clock_ps() / 1000
 
     def accepts(self, address: int, *, write: bool = False) -> bool:
@@ -109,7 +109,7 @@ class SimulatedMemory:
     def finish(self) -> MemoryWork:
         """Drain all posted writes, end the simulation, and return the work of the memory."""
         work = self._memory.finish()
-        spent = work["spent"] if self._has_energy else {}
+        spent = work["energy_J"] if self._has_energy else {}
         return MemoryWork(
             clocks=self.clock,
             reads=work["reads"],

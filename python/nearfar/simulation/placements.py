@@ -3,7 +3,8 @@
     all-near, all-far             all data in one memory: the bounds
     interleave:N:M                N pages near, then M pages far, and so on
     first-touch, memory-mode, clock-dwf, hot-pages
-                                  policies of kernels and hardware, with ``near_bytes`` near
+                                  policies of kernels and hardware, with a near memory of
+                                  ``near_bytes``
     PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
 
 With all-near, all-far and PLAN, rules place single objects; the first matching rule decides:
@@ -14,10 +15,10 @@ With all-near, all-far and PLAN, rules place single objects; the first matching 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
@@ -26,15 +27,24 @@ from nearfar.units import parse_size
 if TYPE_CHECKING:
     from nearfar._native import SimPlan
 
-MOVING = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
+#: Policies that require the capacity of near memory.
+CAPACITY_POLICIES = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
 _PAGE = 4096
-_ANY = -1
-_MOST = 2**64 - 1
+_ANY = -1  # the core: any object, any site
+_MAX_UINT64 = 2**64 - 1
 #: Maximum number of an object or a site in a trace.
 _MAX_NUMBER = 2**32 - 1
 
-#: (object, site, frames, min bytes, max bytes, near), as the core takes it
-Rule = tuple[int, int, list[tuple[str, int]], int, int, bool]
+
+class ObjectRule(NamedTuple):
+    """Places the objects of a trace that satisfy all conditions; the order is that of the core."""
+
+    object: int = _ANY
+    site: int = _ANY
+    frames: Sequence[tuple[str, int]] = ()
+    min_bytes: int = 0
+    max_bytes: int = _MAX_UINT64
+    near: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Placement:
     weights: tuple[int, int] = (1, 1)
     near_bytes: int = 0
     move_cost_ns: float = 2000.0
-    objects: list[Rule] = field(default_factory=list)
+    objects: list[ObjectRule] = field(default_factory=list)
     ranges: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def native(self) -> SimPlan:
@@ -74,12 +84,12 @@ def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
             f"--place {rules[0]} has no effect with --placement {text}",
             "combine rules with all-near, all-far or a plan",
         )
-    if near_bytes and text not in MOVING:
+    if near_bytes and text not in CAPACITY_POLICIES:
         raise BadInputError(
             f"--near-size has no effect with --placement {text}",
-            f"omit it, or place by {', '.join(MOVING)}",
+            f"omit it, or place by {', '.join(CAPACITY_POLICIES)}",
         )
-    objects, ranges = list[Rule](), list[tuple[int, int, bool]]()
+    objects, ranges = list[ObjectRule](), list[tuple[int, int, bool]]()
     for rule in rules:
         _place(rule, objects, ranges)
     return Placement(
@@ -96,7 +106,7 @@ def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
 def _base(text: str, near_bytes: int) -> Placement:
     if text in ("all-near", "all-far"):
         return Placement(text, near_by_default=text == "all-near")
-    if text in MOVING:
+    if text in CAPACITY_POLICIES:
         if not near_bytes:
             raise BadInputError(
                 f"--placement {text} requires the size of near memory",
@@ -111,28 +121,30 @@ def _base(text: str, near_bytes: int) -> Placement:
     return read_plan(Path(text))
 
 
-def far_by_site(sites: Iterable[int]) -> list[Rule]:
+def far_by_site(sites: Iterable[int]) -> list[ObjectRule]:
     """Rules that place the objects of these sites of a trace far."""
-    return [(_ANY, site, [], 0, _MOST, False) for site in sites]
+    return [ObjectRule(site=site) for site in sites]
 
 
-def _place(text: str, objects: list[Rule], ranges: list[tuple[int, int, bool]]) -> None:
+def _place(text: str, objects: list[ObjectRule], ranges: list[tuple[int, int, bool]]) -> None:
     tier, _, what = text.partition(":")
     kind, _, value = what.partition("=")
     try:
         near = {"near": True, "far": False}[tier]
         if kind == "address":
-            begin, end = (_number(part, _MOST) for part in value.split("-"))
+            begin, end = (_number(part, _MAX_UINT64) for part in value.split("-"))
             if begin >= end:
                 raise ValueError(value)
             ranges.append((begin, end, near))
         elif kind == "page":
-            begin = _number(value, _MOST // _PAGE - 1) * _PAGE
+            begin = _number(value, _MAX_UINT64 // _PAGE - 1) * _PAGE
             ranges.append((begin, begin + _PAGE, near))
         elif kind in ("object", "site"):
             number = _number(value, _MAX_NUMBER)
-            of = (number, _ANY) if kind == "object" else (_ANY, number)
-            objects.append((*of, [], 0, _MOST, near))
+            rule = ObjectRule(near=near)
+            objects.append(
+                rule._replace(object=number) if kind == "object" else rule._replace(site=number)
+            )
         else:
             raise ValueError(kind)
     except (KeyError, ValueError):
@@ -153,16 +165,18 @@ def _number(text: str, most: int) -> int:
 def read_plan(path: Path) -> Placement:
     """Read a plan file. Raises BadInputError with file and line."""
     lines = read_text(
-        path, f"write all-near, all-far, interleave:N:M, {', '.join(MOVING)}, or a plan's path"
+        path,
+        f"write all-near, all-far, interleave:N:M, {', '.join(CAPACITY_POLICIES)}, or the path of "
+        "a plan",
     ).splitlines()
     words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, 1)]
-    said = [(number, parts) for number, parts in words if parts]
-    if not said or said[0][1] != ["hmalloc-plan", "1"]:
+    statements = [(number, parts) for number, parts in words if parts]
+    if not statements or statements[0][1] != ["hmalloc-plan", "1"]:
         raise BadInputError(
             f"{path} does not begin with hmalloc-plan 1", "see docs/formats/plan.md"
         )
-    near_by_default, objects = True, list[Rule]()
-    for number, parts in said[1:]:
+    near_by_default, objects = True, list[ObjectRule]()
+    for number, parts in statements[1:]:
         where = f"{path}, line {number}"
         if parts[0] == "rule" and len(parts) > 1:
             objects.append(_plan_rule(where, parts[1], parts[2:]))
@@ -183,8 +197,8 @@ def _is_near(where: str, tier: str) -> bool:
     return tier == "near"
 
 
-def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
-    frames, least, most = list[tuple[str, int]](), 0, _MOST
+def _plan_rule(where: str, tier: str, conditions: list[str]) -> ObjectRule:
+    frames, least, most = list[tuple[str, int]](), 0, _MAX_UINT64
     for condition in conditions:
         kind, _, value = condition.partition("=")
         try:
@@ -192,7 +206,10 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
                 frames = [_frame(frame) for frame in value.split("<")]
             elif kind == "size":
                 low, _, high = value.partition("..")
-                least, most = parse_size(low) if low else 0, parse_size(high) if high else _MOST
+                least, most = (
+                    parse_size(low) if low else 0,
+                    parse_size(high) if high else _MAX_UINT64,
+                )
             else:
                 raise BadInputError(
                     f"{where}: {kind} cannot be simulated",
@@ -202,7 +219,7 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
             raise BadInputError(
                 f"{where}: {condition} is not a condition", "see docs/formats/plan.md"
             ) from None
-    return (_ANY, _ANY, frames, least, most, _is_near(where, tier))
+    return ObjectRule(frames=frames, min_bytes=least, max_bytes=most, near=_is_near(where, tier))
 
 
 def _frame(text: str) -> tuple[str, int]:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from nearfar.simulation.devices import Device
     from nearfar.simulation.placements import Placement
 
-ALL = 2**63
+NO_LIMIT = 2**63
 #: Number of requests that both engines run for comparison.
 SAMPLE = 2_000_000
-#: Default of the accesses in flight.
+#: Default number of accesses in flight.
 WINDOW = 10
 _PS = 1e-12
 _LINE = 64
@@ -44,10 +44,10 @@ _MANY = (
 #: One of the two memories.
 TierName = Literal["near", "far"]
 #: The memories that the user chose.
-Named = frozenset[TierName]
+ChosenTiers = frozenset[TierName]
 TIERS: tuple[TierName, ...] = ("near", "far")
-_BOTH: Named = frozenset(TIERS)
-_FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no effect"
+_BOTH: ChosenTiers = frozenset(TIERS)
+_FLIP = "wear is counted in whole lines: traces hold no values, so that Flip-N-Write has no effect"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Options:
     core: CoreModel = "window"
     window: int = WINDOW
     threads: int = 1
-    max_requests: int = ALL
+    max_requests: int = NO_LIMIT
 
 
 #: Returns the stream from its start, at each call.
@@ -110,13 +110,13 @@ def simulate(
     placement: Placement,
     options: Options,
     engine: EngineName,
-    named: Named = _BOTH,
+    chosen: ChosenTiers = _BOTH,
     *,
     accept_inexact: bool = False,
 ) -> Simulation:
     """Simulate all of a stream with one engine. Raises NativeError as ``run`` does.
 
-    The energy of a memory that is not ``named`` and has no accesses is not in the total.
+    The energy of a memory that is not ``chosen`` and has no accesses is not in the total.
     """
     outcome, rate = run(
         make_source(), near, far, placement, options, engine, accept_inexact=accept_inexact
@@ -124,7 +124,7 @@ def simulate(
     tiers = SimulatedTiers(
         near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
     )
-    counted = _counted(tiers, named)
+    counted = _counted(tiers, chosen)
     energy = _sum([getattr(tiers, tier) for tier in counted])
     seconds = outcome["end_ps"] * _PS
     moved_bytes = outcome["requests"] * _LINE
@@ -187,13 +187,13 @@ def simulate_both(
     far: Device,
     placement: Placement,
     options: Options,
-    named: Named = _BOTH,
+    chosen: ChosenTiers = _BOTH,
 ) -> Simulation:
     """Simulate a stream with the fast engine, and its first ``SAMPLE`` requests with both."""
 
     def of(options: Options, engine: EngineName) -> Simulation:
         return simulate(
-            name, make_source, near, far, placement, options, engine, named, accept_inexact=True
+            name, make_source, near, far, placement, options, engine, chosen, accept_inexact=True
         )
 
     result = of(options, "fast")
@@ -213,9 +213,9 @@ def simulate_both(
     return result
 
 
-def _counted(tiers: SimulatedTiers, named: Named) -> list[TierName]:
-    """Return the tiers in the total energy: the named ones, and those with accesses."""
-    return [t for t in TIERS if t in named or _is_used(getattr(tiers, t))] or [*TIERS]
+def _counted(tiers: SimulatedTiers, chosen: ChosenTiers) -> list[TierName]:
+    """Return the tiers in the total energy: the chosen ones, and those with accesses."""
+    return [t for t in TIERS if t in chosen or _is_used(getattr(tiers, t))] or [*TIERS]
 
 
 def _is_used(tier: SimulatedTier) -> bool:
@@ -270,8 +270,8 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         if time := tier[f"{state}_ps"]:  # type: ignore[literal-required]
             fields[f"{state}_s"] = time * _PS
     if device.has_energy:
-        fields["energy_J"] = sum(tier["spent"].values())
-        parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
+        fields["energy_J"] = sum(tier["energy_J"].values())
+        parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["energy_J"].items()}
         fields["energy_parts"] = with_origin(EnergyParts(**parts), SIMULATED)
     keys = (
         "reads",

@@ -76,7 +76,7 @@ def software(
     """Software of cases on a host: timed here, and scaled for another host."""
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import Watching, software
+    from nearfar.model.structure_cases import ShapeCounter, software
     from nearfar.model.validation import all_in_cache
     from nearfar.profiles import THIS
     from nearfar.workflows.host_here import HostChoice, host_for
@@ -85,7 +85,7 @@ def software(
     own = host if host.name == THIS else host_for(HostChoice(), session)
     costs = costs_of(own)
     here = {
-        case: software(case, times, costs, near_memory(own, costs), Watching(costs, cpu))
+        case: software(case, times, costs, near_memory(own, costs), ShapeCounter(costs, cpu))
         for case in cases
     }
     if host.name == THIS:

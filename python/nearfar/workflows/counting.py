@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from nearfar.machine.model import Machine
     from nearfar.measure.maps import MapPlan
     from nearfar.records.persistent_structures import MapPoint, MapResult
-    from nearfar.simulation.watch import Caches
+    from nearfar.simulation.cache_misses import Caches
 
 #: TLB of a host that does not report one: walks are not among the counters.
 _TLB = ((64, 4), (2048, 16))
 _WAYS = 16
-#: Number of watched gets; insertions and removals are watched completely.
-_WATCHED = 200_000
+#: Number of counted gets; all insertions and removals are counted.
+_COUNTED_GETS = 200_000
 #: Fewest sizes for a table that can be fitted.
 MIN_SIZES = 4
 
@@ -84,12 +84,12 @@ def _fill_point(result: MapResult, point: MapPoint, machine: Machine) -> None:
 
 def _simulated(result: MapResult, point: MapPoint, machine: Machine) -> dict[str, float]:
     from nearfar.measure.timed import MapWork
-    from nearfar.simulation.watch import watch
+    from nearfar.simulation.cache_misses import count_misses
 
     tier = result.tier if result.type == "dram" else "shm:"
     work = MapWork(result.type, result.operation, point.operations, point.value_bytes, tier)
-    seen = watch(work, _caches(machine), _WATCHED, result.cpus[0])
-    last = seen.variants[0].levels[-1]
+    counts = count_misses(work, _caches(machine), _COUNTED_GETS, result.cpus[0])
+    last = counts.variants[0].levels[-1]
     n = point.operations
     return {
         "llc_loads": last.loads * n,
@@ -100,7 +100,7 @@ def _simulated(result: MapResult, point: MapPoint, machine: Machine) -> dict[str
 
 
 def _caches(machine: Machine) -> Caches:
-    from nearfar.simulation.watch import Caches
+    from nearfar.simulation.cache_misses import Caches
 
     own = sorted((c for c in machine.caches if c.type != "instruction"), key=lambda c: c.size_bytes)
     levels = {c.level: (c.size_bytes, c.ways or _WAYS) for c in own}

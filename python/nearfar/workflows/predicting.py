@@ -343,7 +343,7 @@ def _structure(
     from nearfar.model import slowdowns, structure_results
     from nearfar.model.devices import far_memory, is_disk, near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import SETS, Watching, sets
+    from nearfar.model.structure_cases import SETS, ShapeCounter, sets
 
     device = load_profile(target.far)
     is_disk(device)  # rejects a device without a latency before anything is measured
@@ -353,7 +353,7 @@ def _structure(
     near = near_memory(host, costs)
     work, twin = sets(name, *size)
     timed = calibrating.software(session, (work, twin), host, cpu)
-    watching = Watching(costs, cpu)
+    watching = ShapeCounter(costs, cpu)
     shapes = [watching.shape(case.work) for case in (work, twin)]
     case = structure_results.Case(name, *size, shapes[0], timed[work], shapes[1], timed[twin])
     published = slowdowns.slowdown(SETS[name][0], device.name, host.name)

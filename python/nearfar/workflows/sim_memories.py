@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
     from nearfar.records.profile import Figure, Profile
 
-#: By figure of a simulated device: the kernel whose bandwidth with one thread is used.
+#: Figures of a simulated device, and the kernel whose bandwidth with one thread they are.
 _KERNELS = {"read_bandwidth_bytes_per_s": "read", "write_bandwidth_bytes_per_s": "ntwrite"}
 
 _MIXES = "bandwidth_by_read_share_bytes_per_s"
@@ -53,10 +53,13 @@ def _is_tier(name: str) -> bool:
 
 
 def _device(profile: Profile) -> Profile:
-    """A profile that has the latency of a read, with figures of writes that it lacks: MLC measures
-    no write without a read."""
+    """Add the figures of writes that a profile without command timings lacks.
+
+    MLC measures writes only mixed with reads. The write latency is that of a read, and the write
+    bandwidth that of the mix with the lowest fraction of reads.
+    """
     if "read_latency_ns" not in profile.figures:
-        return profile  # simulated with commands
+        return profile  # has command timings
     read = profile.figure("read_latency_ns")
     added = {"write_latency_ns": _noted(read, "as that of a read: a store fetches its line")}
     if (mixes := profile.figures.get(_MIXES)) is not None:

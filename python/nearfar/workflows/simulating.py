@@ -179,8 +179,8 @@ def experiment(name: str, options: Options) -> Measured[ExperimentResult]:
 
 
 def _counts(request: SimRequest, file: Path, progress: ProgressSource) -> CountsSimulation:
-    from nearfar.simulation.counts import read_counts
-    from nearfar.simulation.counts import simulate as simulate_counts
+    from nearfar.simulation.access_counts import read_access_counts
+    from nearfar.simulation.access_counts import simulate as simulate_counts
 
     if not isfinite(request.cpu_time_s):
         raise BadInputError("--cpu-time-s is not a finite number", "give seconds")
@@ -191,7 +191,7 @@ def _counts(request: SimRequest, file: Path, progress: ProgressSource) -> Counts
             "omit it, or simulate a trace",
         )
     result = simulate_counts(
-        read_counts(file),
+        read_access_counts(file),
         *sim_memories.load([request.near, request.far], progress),
         cpu_time_s=request.cpu_time_s,
         write_policy=request.write_policy or "blocking",
@@ -268,12 +268,12 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
         return made[-1]
 
     name = str(request.trace or f"{request.pattern} stream")
-    named: running.Named = frozenset(tier for tier in running.TIERS if tier in given)
+    chosen: running.ChosenTiers = frozenset(tier for tier in running.TIERS if tier in given)
     if request.engine == "both":
-        result = running.simulate_both(name, make, near, far, place, options, named)
+        result = running.simulate_both(name, make, near, far, place, options, chosen)
     else:
         engine = _engine(request.engine)
-        result = running.simulate(name, make, near, far, place, options, engine, named)
+        result = running.simulate(name, make, near, far, place, options, engine, chosen)
     _check_requests(name, result, made[0])
     _warn(result, made[0], place)
     return result
@@ -299,7 +299,7 @@ def _check_rows(request: SimRequest, *devices: Device) -> None:
     for flag in (flag for name, flag in request.given().items() if name in CONTROLLER):
         raise BadInputError(
             f"{flag} has no effect: no rows are simulated for {names}",
-            "omit it, or choose a device with commands, such as ddr4-3200",
+            "omit it, or choose a device with command timings, such as ddr4-3200",
         )
 
 
@@ -352,8 +352,8 @@ def _warn(result: Simulation, source: SimSource, place: Placement) -> None:
         result.warnings.append(
             f"the trace was taken after {facts['after']}: caches below it are not simulated"
         )
-    idle = [i for i, held in enumerate(facts["held"]) if not held]
-    if idle:
+    unused = sum(not matched for matched in facts["matched_objects"])
+    if unused:
         result.warnings.append(
-            f"{len(idle)} of {len(place.objects)} rules of the placement matched no object"
+            f"{unused} of {len(place.objects)} rules of the placement matched no object"
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nearfar.model.host_costs import HostCosts
     from nearfar.model.map_work import Constant
     from nearfar.model.pointer_structures import Memory, Software
-    from nearfar.model.structure_cases import Watching
+    from nearfar.model.structure_cases import ShapeCounter
     from nearfar.records.choices import SetName
     from nearfar.records.shape import Shaped
     from nearfar.records.structures import DeviceSlowdown, PublishedSlowdown
@@ -45,8 +45,8 @@ class Known:
 
         return sets(self.name, self.entries, self.update_percent)
 
-    def watched(self, watching: Watching) -> structure_results.Case:
-        """The case with its watched accesses in a host's caches."""
+    def counted(self, counter: ShapeCounter) -> structure_results.Case:
+        """The case with its counted accesses in a host's caches."""
         from nearfar.model import structure_results
 
         work, twin = self.cases
@@ -54,15 +54,15 @@ class Known:
             self.name,
             self.entries,
             self.update_percent,
-            watching.shape(work.work),
+            counter.shape(work.work),
             self.software,
-            watching.shape(twin.work),
+            counter.shape(twin.work),
             self.twin_software,
         )
 
 
 def slowdowns_of(
-    known: Sequence[Known], costs: HostCosts, near: Memory, watching: Watching
+    known: Sequence[Known], costs: HostCosts, near: Memory, counter: ShapeCounter
 ) -> list[DeviceSlowdown]:
     """Predictions for each structure on every shipped device with a latency."""
     from nearfar.errors import BadInputError
@@ -72,7 +72,7 @@ def slowdowns_of(
     from nearfar.records.structures import DeviceSlowdown
 
     found = []
-    for case in (one.watched(watching) for one in known):
+    for case in (one.counted(counter) for one in known):
         for device in profile_names():
             try:
                 far = far_memory(load_profile(device), near)
@@ -107,7 +107,7 @@ def against_paper(
     from nearfar.model import slowdowns
     from nearfar.model.devices import far_memory, near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import Watching
+    from nearfar.model.structure_cases import ShapeCounter
     from nearfar.profiles import load_host, load_profile
     from nearfar.workflows import calibrating
 
@@ -115,15 +115,15 @@ def against_paper(
     costs = costs_of(sheet)
     near = near_memory(sheet, costs)
     scale = calibrating.scale(costs, here)
-    watching = Watching(costs, cpus[-1])
+    counter = ShapeCounter(costs, cpus[-1])
     there = [one.on(scale, slowdowns.WSCAD_ENTRIES) for one in known]
-    watching.beforehand([case for one in there for case in one.cases], cpus)
+    counter.beforehand([case for one in there for case in one.cases], cpus)
     devices = [far_memory(load_profile(name), near) for name in slowdowns.WSCAD_DEVICES]
     return [
         reading
         for one in there
         for far in devices
-        for reading in _readings(one.watched(watching), costs, near, far)
+        for reading in _readings(one.counted(counter), costs, near, far)
     ]
 
 

@@ -32,7 +32,7 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     from nearfar.model import slowdowns, validation
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import Watching
+    from nearfar.model.structure_cases import ShapeCounter
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
     from nearfar.workflows.forecasting import now
@@ -41,13 +41,13 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
     host = host_for(HostChoice(), session)
     costs = costs_of(host)
-    near, watching = near_memory(host, costs), Watching(costs, cpu)
+    near, counter = near_memory(host, costs), ShapeCounter(costs, cpu)
     cases = _cases()
-    watching.beforehand([*validation.all_in_cache(cases), *cases], cpus)
+    counter.beforehand([*validation.all_in_cache(cases), *cases], cpus)
     software = calibrating.software(session, cases, host, cpu, epochs)
-    points = validation.predict_with(cases, software, costs, near, watching)
+    points = validation.predict_with(cases, software, costs, near, counter)
     known = _known(software)
-    devices = structures_elsewhere.slowdowns_of(known, costs, near, watching)
+    devices = structures_elsewhere.slowdowns_of(known, costs, near, counter)
     published = structures_elsewhere.against_paper(known, costs, cpus)
     predicted_at = now()
     seen = calibrating.measured(session, cases, cpu, epochs)

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.shape import Origin
-from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation, TierWork
+from nearfar.records.simulation import CountsModeTier, CountsSimulation, LoadCurve, Simulation
 from nearfar.report.simulation_words import (
     bound_words,
     controller_words,
@@ -60,7 +60,7 @@ def _named(key: str) -> str:
     return key.rpartition("_")[0].replace("_", " ")
 
 
-def _cell(tier: TierWork, key: str) -> str:
+def _cell(tier: CountsModeTier, key: str) -> str:
     return format_quantity(key, getattr(tier, key))
 
 

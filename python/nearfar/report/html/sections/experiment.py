@@ -29,7 +29,7 @@ HEADS = [
     "Energy saved",
 ]
 _RIGHT = frozenset(range(4, 10))
-_ZONES = ["Size", "After", "Default near", "Default far", "Placed near", "Placed far"]
+_ACCESS_COLUMNS = ["Size", "After", "Default near", "Default far", "Placed near", "Placed far"]
 
 
 def section(context: Context) -> Section | None:
@@ -105,8 +105,8 @@ def cells(row: ExperimentRow) -> list[str]:
     ]
 
 
-def _zones(rows: list[ExperimentRow]) -> list[list[Cell]]:
-    """Return reads and writes in either zone: they do not depend on the device or its writes."""
+def _accesses(rows: list[ExperimentRow]) -> list[list[Cell]]:
+    """Return reads and writes by tier, which depend on neither device nor write policy."""
     counted = {(row.n, row.after): row for row in rows}.values()
     return [
         [
@@ -115,9 +115,9 @@ def _zones(rows: list[ExperimentRow]) -> list[list[Cell]]:
                 f"{row.n:,}",
                 row.after,
                 *(
-                    f"{getattr(counts, f'{zone}_reads'):,}, {getattr(counts, f'{zone}_writes'):,}"
+                    f"{getattr(counts, f'{tier}_reads'):,}, {getattr(counts, f'{tier}_writes'):,}"
                     for counts in (row.default, row.placed)
-                    for zone in ("near", "far")
+                    for tier in ("near", "far")
                 ),
             )
         ]
@@ -131,8 +131,12 @@ def _tables(result: ExperimentResult) -> list[Table]:
         of_program = [row for row in result.rows if row.program == program]
         rows = [[Cell(text) for text in cells(row)] for row in of_program]
         tables.append(Table(HEADS, rows, NAMES[program], _RIGHT, folded=True))
-        zones = f"{NAMES[program]}, reads and writes by zone"
-        tables.append(Table(_ZONES, _zones(of_program), zones, frozenset(range(2, 6)), folded=True))
+        title = f"{NAMES[program]}, reads and writes by tier"
+        tables.append(
+            Table(
+                _ACCESS_COLUMNS, _accesses(of_program), title, frozenset(range(2, 6)), folded=True
+            )
+        )
     return tables
 
 

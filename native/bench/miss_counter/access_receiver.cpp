@@ -1,26 +1,26 @@
 // Compiled without instrumentation; templates of the standard library that it shares with code that
-// is not may come from there, so what happens inside a callback is not looked at.
-#include "bench/watch/seeing.hpp"
+// is not may come from there, so accesses inside a callback are ignored.
+#include "bench/miss_counter/access_receiver.hpp"
 
 #include <cstddef>
 
 namespace {
 
-nearfar::cache::Watched* seeing = nullptr;
+nearfar::cache::Watched* receiver = nullptr;
 bool inside = false;
 
-void seen(const void* at, std::size_t bytes, nearfar::cache::Access kind) {
-  if (seeing == nullptr || inside) return;
+void pass_on(const void* at, std::size_t bytes, nearfar::cache::Access kind) {
+  if (receiver == nullptr || inside) return;
   inside = true;
-  seeing->access(reinterpret_cast<std::uintptr_t>(at), bytes, kind);
+  receiver->access(reinterpret_cast<std::uintptr_t>(at), bytes, kind);
   inside = false;
 }
 
 inline void on_read(const void* at, std::size_t bytes, const void*) {
-  seen(at, bytes, nearfar::cache::Access::load);
+  pass_on(at, bytes, nearfar::cache::Access::load);
 }
 inline void on_write(const void* at, std::size_t bytes, const void*) {
-  seen(at, bytes, nearfar::cache::Access::store);
+  pass_on(at, bytes, nearfar::cache::Access::store);
 }
 inline void on_atomic(const void*, bool) {}
 
@@ -31,17 +31,17 @@ inline void on_atomic(const void*, bool) {}
 
 namespace nearfar::bench {
 
-void see(cache::Watched* caches) { seeing = caches; }
+void set_access_receiver(cache::Watched* caches) { receiver = caches; }
 
-bool SeeFlushes::record(storelog::EventKind kind, const void* at, std::size_t bytes,
-                        storelog::Site) {
-  if (kind != storelog::EventKind::flush || seeing == nullptr || inside) return true;
+bool FlushReceiver::record(storelog::EventKind kind, const void* at, std::size_t bytes,
+                           storelog::Site) {
+  if (kind != storelog::EventKind::flush || receiver == nullptr || inside) return true;
   inside = true;
   ++calls_;
   const auto first = reinterpret_cast<std::uintptr_t>(at) & ~(storelog::line_bytes - 1);
   const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
   for (auto line = first; line < end; line += storelog::line_bytes)
-    seeing->flush(line);
+    receiver->flush(line);
   inside = false;
   return true;
 }

@@ -1,4 +1,4 @@
-#include "sim/follow.hpp"
+#include "sim/policy_evaluation.hpp"
 
 #include <algorithm>
 
@@ -9,17 +9,17 @@ namespace nearfar::sim {
 namespace {
 
 /// Evaluates one policy on a trace.
-class Follower {
+class PolicyEvaluator {
 public:
-  static Result<Follower> create(const Following& what, double instruction_ps) {
+  static Result<PolicyEvaluator> create(const PolicySetup& what, double instruction_ps) {
     Result<Placer> placer = Placer::create(what.plan);
     if (!placer) return placer.error();
     Result<trace::StallModel> costs = trace::StallModel::create(what.placing);
     if (!costs) return costs.error();
-    return Follower(std::move(*placer), std::move(*costs), instruction_ps);
+    return PolicyEvaluator(std::move(*placer), std::move(*costs), instruction_ps);
   }
 
-  Followed go(const trace::ThinnedTrace& sampled, const trace::TouchLog& touches) {
+  PolicyOutcome run(const trace::ThinnedTrace& sampled, const trace::TouchLog& touches) {
     std::size_t position = 0;
     for (std::size_t i = 0; i < sampled.blocks().size(); ++i) {
       const std::vector<trace::Record>& block = sampled.blocks()[i];
@@ -37,15 +37,16 @@ public:
     result_.cost = costs_.finish(behind, reader.tables().sites.size());
     // Migrations come in bursts, which a sample may miss. The kernel time of all migrations is
     // known: it replaces that of the sample.
-    const double sampled_held = held_ / static_cast<double>(sampled.every());
-    result_.cost.time_ns = std::max(result_.cost.time_ns + sampled_held - charged_, 0.0);
+    const double expected_migration_ns = migration_ns_ / static_cast<double>(sampled.every());
+    result_.cost.time_ns =
+        std::max(result_.cost.time_ns + expected_migration_ns - sampled_migration_ns_, 0.0);
     result_.moved_pages = placer_.moved_pages();
     result_.far_pages = placer_.pages(false);
     return std::move(result_);
   }
 
 private:
-  Follower(Placer placer, trace::StallModel costs, double instruction_ps)
+  PolicyEvaluator(Placer placer, trace::StallModel costs, double instruction_ps)
       : placer_(std::move(placer)), costs_(std::move(costs)), instruction_ps_(instruction_ps) {}
 
   /// Places the records between two blocks of the sample. They have no cost.
@@ -56,9 +57,9 @@ private:
   }
 
   struct Placed {
-    Spot spot;
+    PlacedAccess access;
     trace::Traffic traffic;
-    Time held = 0;
+    Time stall = 0;
     bool filled = false;
   };
 
@@ -69,48 +70,51 @@ private:
     now_ = std::max(now_, static_cast<Time>(static_cast<double>(instructions) * instruction_ps_));
     moved_.clear();
     Placed placed;
-    placed.spot = placer_.place(request, now_, moved_, placed.held);
-    held_ += static_cast<double>(placed.held) / 1000;
-    ++(placed.spot.near ? result_.near_lines : result_.far_lines);
+    placed.access = placer_.place(request, now_, moved_, placed.stall);
+    migration_ns_ += static_cast<double>(placed.stall) / 1000;
+    ++(placed.access.near ? result_.near_lines : result_.far_lines);
     // memory_mode: a write that misses first reads its line from far memory.
-    placed.filled = writes && !placed.spot.write;
-    for (const Spot& moved : moved_)
+    placed.filled = writes && !placed.access.write;
+    for (const PlacedAccess& moved : moved_)
       ++(moved.write ? placed.traffic.written : placed.traffic.read)[moved.near ? 0 : 1];
-    if (placed.filled) ++placed.traffic.read[placed.spot.near ? 0 : 1];
-    result_.far_written += placed.traffic.written[1] + (placed.spot.write && !placed.spot.near);
+    if (placed.filled) ++placed.traffic.read[placed.access.near ? 0 : 1];
+    result_.far_written += placed.traffic.written[1] + (placed.access.write && !placed.access.near);
     return placed;
   }
 
   void take(const trace::Record& record, std::uint32_t site) {
     const Placed placed = place(record.line, trace::writes(record.kind), record.instructions);
-    charged_ += static_cast<double>(placed.held) / 1000;
+    sampled_migration_ns_ += static_cast<double>(placed.stall) / 1000;
     if (!moved_.empty() || placed.filled)
-      costs_.move(record, site, placed.traffic, static_cast<double>(placed.held) / 1000);
-    if (!placed.filled) costs_.take(record, site, placed.spot.near ? 0 : 1);
+      costs_.move(record, site, placed.traffic, static_cast<double>(placed.stall) / 1000);
+    if (!placed.filled) costs_.take(record, site, placed.access.near ? 0 : 1);
   }
 
   Placer placer_;
   trace::StallModel costs_;
   double instruction_ps_;
   Time now_ = 0;
-  double held_ = 0, charged_ = 0; ///< kernel time of migrations in ns: all, and in the sample
-  std::vector<Spot> moved_;
-  Followed result_;
+  double migration_ns_ = 0;         ///< kernel time of all migrations
+  double sampled_migration_ns_ = 0; ///< part of it in the sample
+  std::vector<PlacedAccess> moved_;
+  PolicyOutcome result_;
 };
 
 } // namespace
 
-Result<std::vector<Followed>> follow(const trace::ThinnedTrace& sampled,
-                                     std::span<const Following> policies, double instruction_ps,
-                                     const trace::TouchLog& touches) {
-  std::vector<Follower> followers;
-  for (const Following& policy : policies) {
-    Result<Follower> made = Follower::create(policy, instruction_ps);
+Result<std::vector<PolicyOutcome>> evaluate_policies(const trace::ThinnedTrace& sampled,
+                                                     std::span<const PolicySetup> policies,
+                                                     double instruction_ps,
+                                                     const trace::TouchLog& touches) {
+  std::vector<PolicyEvaluator> evaluators;
+  for (const PolicySetup& policy : policies) {
+    Result<PolicyEvaluator> made = PolicyEvaluator::create(policy, instruction_ps);
     if (!made) return made.error();
-    followers.push_back(std::move(*made));
+    evaluators.push_back(std::move(*made));
   }
-  std::vector<Followed> made(followers.size());
-  share_out(followers.size(), [&](std::size_t i) { made[i] = followers[i].go(sampled, touches); });
+  std::vector<PolicyOutcome> made(evaluators.size());
+  share_out(evaluators.size(),
+            [&](std::size_t i) { made[i] = evaluators[i].run(sampled, touches); });
   return made;
 }
 

@@ -19,12 +19,12 @@
 
 namespace nearfar::sim {
 
-struct Following {
+struct PolicySetup {
   Plan plan;
   trace::SitePlacement placing; ///< memories and core; far_sites is ignored
 };
 
-struct Followed {
+struct PolicyOutcome {
   trace::Cost cost;
   std::uint64_t moved_pages = 0;
   std::uint64_t near_lines = 0;  ///< records served by near memory
@@ -36,8 +36,9 @@ struct Followed {
 /// Evaluates each policy on the records of `sampled`, in one thread per CPU. The cost is that of
 /// the sample, as in ThinnedTrace::costs(). The counts are of all records, with `touches` between
 /// the windows of a trace. Errors: those of Placer::create and trace::StallModel::create.
-Result<std::vector<Followed>> follow(const trace::ThinnedTrace& sampled,
-                                     std::span<const Following> policies, double instruction_ps,
-                                     const trace::TouchLog& touches = {});
+Result<std::vector<PolicyOutcome>> evaluate_policies(const trace::ThinnedTrace& sampled,
+                                                     std::span<const PolicySetup> policies,
+                                                     double instruction_ps,
+                                                     const trace::TouchLog& touches = {});
 
 } // namespace nearfar::sim

@@ -32,23 +32,23 @@ from nearfar.files import read_text
 from nearfar.records.choices import WritePolicy
 from nearfar.records.profile import Profile
 from nearfar.records.shape import Origin, Provenance, with_origin
-from nearfar.records.simulation import CountsSimulation, Tiers, TierWork
+from nearfar.records.simulation import CountsModeTier, CountsModeTiers, CountsSimulation
 from nearfar.simulation.figures import refuse_unknown
 
-_SECONDS = 1e-9  # a nanosecond
-_JOULES = 1e-12  # V·mA·ns
+_NS = 1e-9
+_PJ = 1e-12  # V·mA·ns
 _REFRESH = ("tRFC", "tREFI")
 _LIMITS = {
-    "blocking": "closed pages, one access after another: no row is hit, nothing overlaps",
-    "posted": "closed pages; writes are posted without end, so their time is a lower bound",
+    "blocking": "closed pages, one access after another: no row hits, no overlap",
+    "posted": "closed pages; the write queue is never full, so the time of writes is a lower bound",
 }
-#: Maximum of a count. Doubles cannot represent all larger integers.
-_MOST = 2**53
+#: Doubles cannot represent all larger integers.
+_MAX_ACCESSES = 2**53
 
-_Accesses = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
+_Accesses = Annotated[int, Field(ge=0, le=_MAX_ACCESSES, strict=True)]
 
 
-class TierCounts(BaseModel):
+class TierAccessCounts(BaseModel):
     """Accesses of one tier, one cache line each."""
 
     model_config = ConfigDict(extra="forbid")
@@ -57,21 +57,21 @@ class TierCounts(BaseModel):
     writes: _Accesses
 
 
-class Counts(BaseModel):
+class AccessCounts(BaseModel):
     """Accesses of both tiers, as reported by a simulator or counters."""
 
     model_config = ConfigDict(extra="forbid")
 
-    near: TierCounts
-    far: TierCounts
+    near: TierAccessCounts
+    far: TierAccessCounts
 
 
-def read_counts(path: str | Path) -> Counts:
+def read_access_counts(path: str | Path) -> AccessCounts:
     """Read a file of counts. Raises BadInputError with the position of the error."""
     form = '{"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes": N}}'
     text = read_text(path, f"write {form}")
     try:
-        return Counts.model_validate_json(text)
+        return AccessCounts.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
@@ -79,65 +79,68 @@ def read_counts(path: str | Path) -> Counts:
 
 
 @dataclass(frozen=True)
-class Device:
-    """Figures of one memory: ns, V, mA. The refresh current is averaged over all time."""
+class AccessCosts:
+    """Time and energy of an access to one memory, from its figures.
+
+    ``refresh_mA`` is averaged over tREFI.
+    """
 
     name: str
-    activate: float
-    precharge: float
-    column: float
-    burst: float
-    volts: float
-    array: float
-    read_buffer: float
-    write_buffer: float
-    standby: float
-    refresh: float
+    tRCD_ns: float  # noqa: N815 - JEDEC's names
+    tRP_ns: float  # noqa: N815
+    CL_ns: float
+    burst_ns: float
+    vdd_V: float  # noqa: N815 - volt and ampere are capitals
+    array_mA: float  # noqa: N815
+    read_buffer_mA: float  # noqa: N815
+    write_buffer_mA: float  # noqa: N815
+    standby_mA: float  # noqa: N815
+    refresh_mA: float  # noqa: N815
 
     @classmethod
-    def of(cls, profile: Profile) -> Device:
+    def of(cls, profile: Profile) -> AccessCosts:
         """Create from a profile. Raises BadInputError for missing or contradictory figures."""
         refuse_unknown(profile)
         return cls(
             name=profile.name,
-            activate=profile.timing_ns("tRCD"),
-            precharge=profile.timing_ns("tRP"),
-            column=profile.timing_ns("CL"),
-            burst=profile.timing_ns("burst"),
-            volts=profile.scalar("vdd_V"),
-            array=profile.scalar("array_current_mA"),
-            read_buffer=profile.scalar("row_buffer_read_current_mA"),
-            write_buffer=profile.scalar("row_buffer_write_current_mA"),
-            standby=profile.scalar("active_standby_current_mA"),
-            refresh=_refresh_current(profile),
+            tRCD_ns=profile.timing_ns("tRCD"),
+            tRP_ns=profile.timing_ns("tRP"),
+            CL_ns=profile.timing_ns("CL"),
+            burst_ns=profile.timing_ns("burst"),
+            vdd_V=profile.scalar("vdd_V"),
+            array_mA=profile.scalar("array_current_mA"),
+            read_buffer_mA=profile.scalar("row_buffer_read_current_mA"),
+            write_buffer_mA=profile.scalar("row_buffer_write_current_mA"),
+            standby_mA=profile.scalar("active_standby_current_mA"),
+            refresh_mA=_refresh_mA(profile),
         )
 
     def read_ns(self) -> float:
         """Time for which a read stalls the program."""
-        return self.activate + self.column + self.burst
+        return self.tRCD_ns + self.CL_ns + self.burst_ns
 
     def write_ns(self, policy: WritePolicy) -> float:
         """Time for which a write stalls the program."""
-        return self.burst if policy == "posted" else self.activate + self.burst + self.precharge
+        return self.burst_ns if policy == "posted" else self.tRCD_ns + self.burst_ns + self.tRP_ns
 
     def read_joules(self) -> float:
         """Energy of one read, excluding background power."""
-        return self._joules(self.activate, self.read_buffer)
+        return self._joules(self.tRCD_ns, self.read_buffer_mA)
 
     def write_joules(self) -> float:
         """Energy of one write, including the write of the cells."""
-        return self._joules(self.activate + self.precharge, self.write_buffer)
+        return self._joules(self.tRCD_ns + self.tRP_ns, self.write_buffer_mA)
 
-    def _joules(self, array_ns: float, buffer: float) -> float:
-        return self.volts * (self.array * array_ns + buffer * self.burst) * _JOULES
+    def _joules(self, array_ns: float, buffer_mA: float) -> float:  # noqa: N803
+        return self.vdd_V * (self.array_mA * array_ns + buffer_mA * self.burst_ns) * _PJ
 
-    def joules_over(self, current: float, seconds: float) -> float:
-        """Energy of a current (mA) over a time."""
-        return self.volts * current * seconds / _SECONDS * _JOULES
+    def joules_over(self, current_mA: float, seconds: float) -> float:  # noqa: N803
+        """Energy of a current over a time."""
+        return self.vdd_V * current_mA * seconds / _NS * _PJ
 
 
-def _refresh_current(profile: Profile) -> float:
-    """Mean refresh current in mA; 0 without refresh. Requires all figures of refresh, or none."""
+def _refresh_mA(profile: Profile) -> float:  # noqa: N802
+    """Mean refresh current; 0 without refresh. Requires all figures of refresh, or none."""
     keys = [*(f"{name}_ns" for name in _REFRESH), "refresh_current_mA"]
     given = {
         key: key in profile.figures or key.replace("_ns", "_cycles") in profile.figures
@@ -163,16 +166,21 @@ def _refresh_current(profile: Profile) -> float:
 
 
 def simulate(
-    counts: Counts, near: Profile, far: Profile, *, cpu_time_s: float, write_policy: WritePolicy
+    counts: AccessCounts,
+    near: Profile,
+    far: Profile,
+    *,
+    cpu_time_s: float,
+    write_policy: WritePolicy,
 ) -> CountsSimulation:
     """Time and energy of the counted accesses plus ``cpu_time_s`` of CPU time.
 
     Raises BadInputError if a profile lacks a figure or contradicts itself.
     """
-    pairs = ((counts.near, Device.of(near)), (counts.far, Device.of(far)))
+    pairs = ((counts.near, AccessCosts.of(near)), (counts.far, AccessCosts.of(far)))
     memory_s = sum(sum(_stalls(*pair, write_policy)) for pair in pairs)
     total_s = cpu_time_s + memory_s
-    tiers = [_tier_work(*pair, write_policy, total_s) for pair in pairs]
+    tiers = [_tier_result(*pair, write_policy, total_s) for pair in pairs]
     energy = sum(
         t.read_energy_J + t.write_energy_J + t.standby_energy_J + t.refresh_energy_J for t in tiers
     )
@@ -187,7 +195,7 @@ def simulate(
         energy_J=energy,
         cpu_time_s=cpu_time_s,
         memory_time_s=memory_s,
-        tiers=Tiers(near=tiers[0], far=tiers[1]),
+        tiers=CountsModeTiers(near=tiers[0], far=tiers[1]),
         limits=[_LIMITS[write_policy]],
         provenance={
             **dict.fromkeys(("time_s", "energy_J", "memory_time_s"), simulated),
@@ -196,26 +204,28 @@ def simulate(
     )
 
 
-def _stalls(count: TierCounts, device: Device, write_policy: WritePolicy) -> tuple[float, float]:
+def _stalls(
+    count: TierAccessCounts, costs: AccessCosts, write_policy: WritePolicy
+) -> tuple[float, float]:
     """Seconds of the reads and of the writes of one tier."""
-    reads_s = count.reads * device.read_ns() * _SECONDS
-    return reads_s, count.writes * device.write_ns(write_policy) * _SECONDS
+    reads_s = count.reads * costs.read_ns() * _NS
+    return reads_s, count.writes * costs.write_ns(write_policy) * _NS
 
 
-def _tier_work(
-    count: TierCounts, device: Device, write_policy: WritePolicy, total_s: float
-) -> TierWork:
-    reads_s, writes_s = _stalls(count, device, write_policy)
-    work = TierWork(
-        device=device.name,
+def _tier_result(
+    count: TierAccessCounts, costs: AccessCosts, write_policy: WritePolicy, total_s: float
+) -> CountsModeTier:
+    reads_s, writes_s = _stalls(count, costs, write_policy)
+    work = CountsModeTier(
+        device=costs.name,
         reads=count.reads,
         writes=count.writes,
         read_time_s=reads_s,
         write_time_s=writes_s,
-        read_energy_J=count.reads * device.read_joules(),
-        write_energy_J=count.writes * device.write_joules(),
-        standby_energy_J=device.joules_over(device.standby, total_s),
-        refresh_energy_J=device.joules_over(device.refresh, total_s),
+        read_energy_J=count.reads * costs.read_joules(),
+        write_energy_J=count.writes * costs.write_joules(),
+        standby_energy_J=costs.joules_over(costs.standby_mA, total_s),
+        refresh_energy_J=costs.joules_over(costs.refresh_mA, total_s),
     )
     note = _LIMITS[write_policy]
     return with_origin(

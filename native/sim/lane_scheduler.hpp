@@ -1,7 +1,7 @@
-// Shares the batches of lanes out among threads.
+// Distributes the batches of lanes among threads.
 //
-// A thread runs a lane in chunks, and takes the lane that has most requests left. So threads share
-// the work of few lanes evenly, also while one of them reads the next batch.
+// A thread runs a chunk of a lane, then takes the lane with the most requests left. Threads thus
+// share few lanes evenly, also while one of them reads the next batch.
 // Thread safety  any number of threads; a lane is run by one at a time.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace nearfar::sim {
 
-class LaneTurns {
+class LaneScheduler {
 public:
-  explicit LaneTurns(std::span<Lane* const> lanes) : waiting_(lanes.begin(), lanes.end()) {}
+  explicit LaneScheduler(std::span<Lane* const> lanes) : waiting_(lanes.begin(), lanes.end()) {}
 
   /// Runs lanes until none that waits has a request left.
   void run() {
@@ -27,7 +27,8 @@ public:
 private:
   static constexpr std::size_t chunk = 512;
 
-  /// Gives `ran` back, if it is not null, and takes the lane that has most requests left.
+  /// Returns `ran`, if it is not null, to the waiting lanes. Takes the one with the most requests
+  /// left.
   Lane* exchange(Lane* ran) {
     const std::lock_guard lock(mutex_);
     if (ran && ran->left()) waiting_.push_back(ran);

@@ -1,9 +1,9 @@
-"""Count the cache misses of a map or a set: `native/bench/watch` simulates the caches of a host.
+"""Count the cache misses of operations on a map or a set, in a model of a host's caches.
 
-The benchmark runs with the real structure, compiled with a call before each read and write. It
-counts the accesses in the timed region. Four variants are simulated at once: LRU or random
-replacement, and flushes that evict or keep their line. Of accesses inside libpmemobj, only flushes
-are recorded.
+`native/bench/miss_counter` runs the benchmark with the real structure, compiled with a call before
+each read and write, and passes the accesses of the timed region to the model. Four variants are
+simulated at once: LRU or random replacement, and flushes that evict or keep their line. Of accesses
+inside libpmemobj, only flushes are recorded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Caches:
 
 
 @dataclass(frozen=True)
-class Level:
+class LevelCounts:
     """Accesses and misses of one level, per operation."""
 
     loads: float
@@ -47,18 +47,18 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Variant:
+class CacheVariant:
     """Results of one variant: each level, and last-level misses of addresses in the pool."""
 
     policy: str
     flush_evicts: bool
     last_bytes: int
-    levels: tuple[Level, ...]
+    levels: tuple[LevelCounts, ...]
     far_load_misses: float
 
 
 @dataclass(frozen=True)
-class Watched:
+class OperationCounts:
     """Means per operation, over ``operations`` operations."""
 
     operations: int
@@ -68,15 +68,15 @@ class Watched:
     flushes: float
     tlb_misses: float
     walks: float
-    variants: tuple[Variant, ...]
+    variants: tuple[CacheVariant, ...]
 
-    def longer(self, by: float) -> Watched:
+    def longer(self, by: float) -> OperationCounts:
         """A copy with cache and TLB accesses scaled by ``by``; flushes are unchanged."""
         variants = tuple(
             replace(
                 v,
                 far_load_misses=v.far_load_misses * by,
-                levels=tuple(Level(*(n * by for n in astuple(level))) for level in v.levels),
+                levels=tuple(LevelCounts(*(n * by for n in astuple(level))) for level in v.levels),
             )
             for v in self.variants
         )
@@ -85,28 +85,30 @@ class Watched:
         )
 
     @property
-    def likely(self) -> tuple[Variant, ...]:
+    def likely(self) -> tuple[CacheVariant, ...]:
         """Variants with the first size of the last level."""
         return tuple(v for v in self.variants if v.last_bytes == self.variants[0].last_bytes)
 
 
-Asked = tuple[MapWork | SetWork, Caches, int]
-_seen: dict[Asked, Watched] = {}
+CountRequest = tuple[MapWork | SetWork, Caches, int]
+_results: dict[CountRequest, OperationCounts] = {}
 
 
-def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
-    """Run the watched benchmark. Raises NearfarError if it cannot be run.
+def count_misses(
+    work: MapWork | SetWork, caches: Caches, operations: int, cpu: int
+) -> OperationCounts:
+    """Run the instrumented benchmark. Raises NearfarError if it cannot be run.
 
     Results are cached in this process.
     """
     asked = (work, caches, operations)
-    if asked not in _seen:
-        _seen[asked] = _watch(work, caches, operations, cpu)
-    return _seen[asked]
+    if asked not in _results:
+        _results[asked] = _run_counter(work, caches, operations, cpu)
+    return _results[asked]
 
 
-def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
-    """Run watched benchmarks concurrently, one per CPU, to fill the cache of `watch`.
+def count_misses_concurrently(asked: Sequence[CountRequest], cpus: Sequence[int]) -> None:
+    """Run instrumented benchmarks concurrently, one per CPU, to fill the cache of `count_misses`.
 
     Nothing is timed. The largest starts first, to balance the CPUs. Raises NearfarError if one
     cannot be run.
@@ -116,10 +118,10 @@ def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
     for cpu in cpus:
         free.put(cpu)
 
-    def run(one: Asked) -> None:
+    def run(one: CountRequest) -> None:
         cpu = free.get()
         try:
-            watch(*one, cpu)
+            count_misses(*one, cpu)
         finally:
             free.put(cpu)
 
@@ -127,15 +129,17 @@ def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
         list(pool.map(run, wanted))
 
 
-def forget() -> None:
+def clear_results() -> None:
     """Clear the cached results."""
-    _seen.clear()
+    _results.clear()
 
 
-def _watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
+def _run_counter(
+    work: MapWork | SetWork, caches: Caches, operations: int, cpu: int
+) -> OperationCounts:
     answer = ask(
         [
-            str(shipped("nearfar-watch")),
+            str(shipped("nearfar-miss-counter")),
             *_words(work),
             "1",
             str(cpu),
@@ -151,7 +155,7 @@ def _watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -
         raise answer.refusal.error()
     if answer.died:
         raise MachineError(
-            f"the watched benchmark ended with {answer.code}: {answer.complaint}",
+            f"the instrumented benchmark ended with {answer.code}: {answer.complaint}",
             "report it with your command line",
         )
     return _read(answer.lines)
@@ -185,22 +189,22 @@ def _assumption(fields: Sequence[str]) -> tuple[str, bool, int]:
     return fields[0], fields[1] == "1", int(fields[2])
 
 
-def _read(lines: Sequence[str]) -> Watched:
+def _read(lines: Sequence[str]) -> OperationCounts:
     sums: dict[str, int] = {}
-    levels: dict[tuple[str, bool, int], list[Level]] = {}
+    levels: dict[tuple[str, bool, int], list[LevelCounts]] = {}
     far: dict[tuple[str, bool, int], float] = {}
     for line in lines:
         key, *fields = line.split(" ")
         if key == "level":
             each = [int(count) / sums["operations"] for count in fields[4:]]
-            levels.setdefault(_assumption(fields), []).append(Level(*each))
+            levels.setdefault(_assumption(fields), []).append(LevelCounts(*each))
         elif key == "far":
             far[_assumption(fields)] = int(fields[3]) / sums["operations"]
         else:
             sums[key] = int(fields[0])
     n = sums.pop("operations")
-    return Watched(
+    return OperationCounts(
         operations=n,
-        variants=tuple(Variant(*key, tuple(found), far[key]) for key, found in levels.items()),
+        variants=tuple(CacheVariant(*key, tuple(found), far[key]) for key, found in levels.items()),
         **{key: value / n for key, value in sums.items()},
     )

@@ -1,4 +1,4 @@
-#include "sim/follow.hpp"
+#include "sim/policy_evaluation.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
@@ -19,9 +19,9 @@ constexpr std::uint64_t rounds = 40;
 
 /// A trace in a temporary file: repeated rounds over some pages; each read depends on the previous
 /// one. With `written`, each line is written back immediately.
-class Turns {
+class RoundsTrace {
 public:
-  explicit Turns(std::uint64_t gap, bool written = false, std::uint64_t turns = rounds) {
+  explicit RoundsTrace(std::uint64_t gap, bool written = false, std::uint64_t count = rounds) {
     Result<os::File> file = os::create_new(path.c_str());
     REQUIRE(file);
     trace::TraceWriter writer(file->fd(), trace::Header{});
@@ -33,7 +33,7 @@ public:
     object.bytes = pages * page;
     const std::uint32_t number = writer.object(object);
     std::uint64_t instructions = 0;
-    for (std::uint64_t i = 0; i < turns * pages; ++i) {
+    for (std::uint64_t i = 0; i < count * pages; ++i) {
       const std::uint64_t line = (i % pages) * lines_a_page;
       instructions += gap;
       writer.record(
@@ -49,8 +49,8 @@ public:
   std::string path = folder.path("trace");
 };
 
-Following policy(Rule rule, std::uint64_t near_pages) {
-  Following made;
+PolicySetup policy(PlacementRule rule, std::uint64_t near_pages) {
+  PolicySetup made;
   made.plan.rule = rule;
   made.plan.near_bytes = near_pages * page;
   made.plan.near_weight = made.plan.far_weight = 1;
@@ -60,81 +60,81 @@ Following policy(Rule rule, std::uint64_t near_pages) {
   return made;
 }
 
-trace::ThinnedTrace sample(const Turns& turns) {
-  Result<trace::ThinnedTrace> sampled = trace::ThinnedTrace::read(turns.path.c_str(), 1 << 20);
+trace::ThinnedTrace sample(const RoundsTrace& trace) {
+  Result<trace::ThinnedTrace> sampled = trace::ThinnedTrace::read(trace.path.c_str(), 1 << 20);
   REQUIRE(sampled);
   return std::move(*sampled);
 }
 
-Followed followed(const Turns& turns, const Following& what) {
-  Result<std::vector<Followed>> found = follow(sample(turns), {&what, 1}, 1000);
+PolicyOutcome outcome_of(const RoundsTrace& trace, const PolicySetup& what) {
+  Result<std::vector<PolicyOutcome>> found = evaluate_policies(sample(trace), {&what, 1}, 1000);
   REQUIRE(found);
   return (*found)[0];
 }
 
 } // namespace
 
-TEST_CASE("first touch: what fits is near, the rest is far for good") {
-  const Turns turns(1);
-  const Followed half = followed(turns, policy(Rule::first_touch, pages / 2));
+TEST_CASE("first touch: pages that fit are near, the others stay far") {
+  const RoundsTrace trace(1);
+  const PolicyOutcome half = outcome_of(trace, policy(PlacementRule::first_touch, pages / 2));
   CHECK(half.near_lines == rounds * pages / 2);
   CHECK(half.far_lines == rounds * pages / 2);
   CHECK(half.moved_pages == 0);
   CHECK(half.cost.time_ns == doctest::Approx(rounds * pages * 200.0).epsilon(0.02));
-  const Followed all = followed(turns, policy(Rule::first_touch, pages));
+  const PolicyOutcome all = outcome_of(trace, policy(PlacementRule::first_touch, pages));
   CHECK(all.cost.time_ns == doctest::Approx(rounds * pages * 100.0).epsilon(0.02));
 }
 
-TEST_CASE("interleave: as many turns near as its weights say") {
-  const Turns turns(1);
-  Following what = policy(Rule::interleave, 0);
+TEST_CASE("interleave: the fraction of near lines is that of the weights") {
+  const RoundsTrace trace(1);
+  PolicySetup what = policy(PlacementRule::interleave, 0);
   what.plan.near_weight = 3;
-  CHECK(followed(turns, what).near_lines == rounds * pages * 3 / 4);
+  CHECK(outcome_of(trace, what).near_lines == rounds * pages * 3 / 4);
 }
 
-TEST_CASE("memory mode: turns through more lines than near holds miss it each time") {
-  const Turns turns(1);
-  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+TEST_CASE("memory mode: rounds over more lines than near memory holds always miss it") {
+  const RoundsTrace trace(1);
+  const PolicyOutcome found = outcome_of(trace, policy(PlacementRule::memory_mode, pages / 2));
   CHECK(found.near_lines == 0);
   CHECK(found.cost.time_ns >= rounds * pages * 300.0);
-  const Followed held = followed(turns, policy(Rule::memory_mode, pages));
+  const PolicyOutcome held = outcome_of(trace, policy(PlacementRule::memory_mode, pages));
   CHECK(held.far_lines == pages);
 }
 
-TEST_CASE("memory mode: what is written goes far when it is displaced") {
-  const Turns turns(1, true);
-  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+TEST_CASE("memory mode: dirty lines are written to far memory when they are evicted") {
+  const RoundsTrace trace(1, true);
+  const PolicyOutcome found = outcome_of(trace, policy(PlacementRule::memory_mode, pages / 2));
   CHECK(found.far_written == (rounds - 1) * pages + pages / 2);
 }
 
-TEST_CASE("hot pages: moving them holds the program, and takes its time on both memories") {
-  const Turns turns(100'000); // 100 us a read: the rate limit allows all moves
-  Following what = policy(Rule::hot_pages, pages / 2);
+TEST_CASE("hot pages: migrations stall the program and transfer lines of both memories") {
+  const RoundsTrace trace(100'000); // 100 us a read: the rate limit allows all moves
+  PolicySetup what = policy(PlacementRule::hot_pages, pages / 2);
   what.plan.hot_touches = 1;
-  const Followed found = followed(turns, what);
+  const PolicyOutcome found = outcome_of(trace, what);
   REQUIRE(found.moved_pages > pages);
   const double moving = static_cast<double>(found.moved_pages) * 2000.0;
   CHECK(found.cost.stall_ns >= moving);
   CHECK(found.far_written == found.moved_pages / 2 * lines_a_page);
 }
 
-TEST_CASE("what a policy without choice costs is what the placement costs") {
-  const Turns turns(50);
-  Following what = policy(Rule::first_touch, 2 * pages);
-  const trace::ThinnedTrace sampled = sample(turns);
+TEST_CASE("the cost of a policy that moves nothing is that of the fixed placement") {
+  const RoundsTrace trace(50);
+  PolicySetup what = policy(PlacementRule::first_touch, 2 * pages);
+  const trace::ThinnedTrace sampled = sample(trace);
   Result<trace::StallModel> costs = trace::StallModel::create(what.placing);
   REQUIRE(costs);
   std::vector<trace::StallModel> accounts;
   accounts.push_back(std::move(*costs));
-  CHECK(followed(turns, what).cost.time_ns ==
+  CHECK(outcome_of(trace, what).cost.time_ns ==
         doctest::Approx(sampled.costs(std::move(accounts))[0].time_ns));
 }
 
-TEST_CASE("of a sample, what lies between is placed too") {
-  const Turns turns(1, false, 16 * trace::block_records / pages);
+TEST_CASE("records between the blocks of a sample are placed, too") {
+  const RoundsTrace trace(1, false, 16 * trace::block_records / pages);
   Result<trace::ThinnedTrace> part =
-      trace::ThinnedTrace::read(turns.path.c_str(), 2 * trace::block_records);
-  Result<trace::ThinnedTrace> all = trace::ThinnedTrace::read(turns.path.c_str(), 1 << 30);
+      trace::ThinnedTrace::read(trace.path.c_str(), 2 * trace::block_records);
+  Result<trace::ThinnedTrace> all = trace::ThinnedTrace::read(trace.path.c_str(), 1 << 30);
   REQUIRE(part);
   REQUIRE(all);
   REQUIRE(part->every() == 8);
@@ -142,10 +142,11 @@ TEST_CASE("of a sample, what lies between is placed too") {
   for (const std::vector<trace::Record>& block : all->blocks())
     for (const trace::Record& record : block)
       touches.push_back({record.instructions, record.line << 1});
-  for (const Rule rule : {Rule::first_touch, Rule::memory_mode, Rule::hot_pages}) {
-    const Following what = policy(rule, pages / 2);
-    Result<std::vector<Followed>> a = follow(*part, {&what, 1}, 1000, touches);
-    Result<std::vector<Followed>> b = follow(*all, {&what, 1}, 1000);
+  for (const PlacementRule rule :
+       {PlacementRule::first_touch, PlacementRule::memory_mode, PlacementRule::hot_pages}) {
+    const PolicySetup what = policy(rule, pages / 2);
+    Result<std::vector<PolicyOutcome>> a = evaluate_policies(*part, {&what, 1}, 1000, touches);
+    Result<std::vector<PolicyOutcome>> b = evaluate_policies(*all, {&what, 1}, 1000);
     REQUIRE(a);
     REQUIRE(b);
     CHECK((*a)[0].near_lines == (*b)[0].near_lines);
@@ -155,8 +156,8 @@ TEST_CASE("of a sample, what lies between is placed too") {
   }
 }
 
-TEST_CASE("a policy that cannot be is refused") {
-  const Turns turns(1);
-  const Following none = policy(Rule::memory_mode, 0);
-  CHECK(!follow(sample(turns), {&none, 1}, 1000));
+TEST_CASE("an invalid policy is refused") {
+  const RoundsTrace trace(1);
+  const PolicySetup none = policy(PlacementRule::memory_mode, 0);
+  CHECK(!evaluate_policies(sample(trace), {&none, 1}, 1000));
 }

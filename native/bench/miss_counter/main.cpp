@@ -1,19 +1,21 @@
-// A benchmark of a map or a set with its accesses run through a host's caches:
+// Runs a map or set benchmark, passes its accesses to a model of a host's caches, and prints the
+// counters. An interface between this program and the Python package.
 //
-//   nearfar-watch map TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES
-//                     F S
-//   nearfar-watch set STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
-//                     PAGE_BYTES F S
+//   nearfar-miss-counter map TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB
+//                        PAGE_BYTES FLUSHES LAST_SIZES
+//   nearfar-miss-counter set STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
+//                        PAGE_BYTES FLUSHES LAST_SIZES
 //
-// S: SIZE,SIZE,... that the last level may have instead of its own, or "-". F: evict, keep or both,
-// what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from
-// the level nearest the core, in bytes and entries. Gets and sets run OPERATIONS to warm the caches
-// and as many that count. Prints "operations N", "changed N", "fences N", "lines N", "flushes N"
-// (calls), "tlb_misses N", "walks N", and a line for each assumption and level: "level POLICY
-// FLUSH_EVICTS LAST_BYTES LEVEL LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES WRITEBACKS", and
-// "far POLICY FLUSH_EVICTS LAST_BYTES LOAD_MISSES" for the last level's in the pool; or three
-// lines: "error CODE", what went wrong, what to try next. An interface between this program and the
-// package it comes with.
+// CACHES, TLB    SIZE:WAYS,SIZE:WAYS,... from the level nearest to the core, in bytes and entries.
+// FLUSHES        evict, keep or both: what a flush is assumed to do with its line.
+// LAST_SIZES     BYTES,BYTES,...: further sizes of the last level, each a variant; or "-".
+// Gets and sets run OPERATIONS operations to warm the caches, and as many that are counted.
+//
+// Prints lines of a key and numbers: operations, changed, fences, lines, flushes (calls),
+// tlb_misses, walks. Then, for each variant and level, "level POLICY FLUSH_EVICTS LAST_BYTES LEVEL
+// LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES WRITEBACKS", and for each variant "far POLICY
+// FLUSH_EVICTS LAST_BYTES LOAD_MISSES": misses of the last level at addresses of the pool. After an
+// error: the line "error CODE", a line with the message, and a line with the next step.
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
@@ -23,7 +25,7 @@
 
 #include "bench/intset.hpp"
 #include "bench/map.hpp"
-#include "bench/watch/seeing.hpp"
+#include "bench/miss_counter/access_receiver.hpp"
 #include "storelog/recorder.hpp"
 
 using namespace nearfar;
@@ -123,19 +125,19 @@ bool read_work(char** words, Work& work) {
          });
 }
 
-/// Turns the caches on when a region begins; counts anew unless it is there to warm them.
-class Watching final : public bench::MeasuredRegion {
+/// Passes the accesses of a region to the caches. Resets the counters first, unless `warming`.
+class CountedRegion final : public bench::MeasuredRegion {
 public:
-  Watching(cache::Watched& caches, bool warming) : caches_(caches), warming_(warming) {}
+  CountedRegion(cache::Watched& caches, bool warming) : caches_(caches), warming_(warming) {}
   Status prepare(std::size_t) override { return Done{}; }
   void begin(std::size_t) override {
     if (!warming_) caches_.forget_counts();
     before_ = storelog::thread_state.listener;
     storelog::thread_state.listener = &flushes_;
-    bench::see(&caches_);
+    bench::set_access_receiver(&caches_);
   }
   void end(std::size_t) override {
-    bench::see(nullptr);
+    bench::set_access_receiver(nullptr);
     storelog::thread_state.listener = before_;
   }
   std::uint64_t flushes() const { return flushes_.calls(); }
@@ -143,11 +145,11 @@ public:
 private:
   cache::Watched& caches_;
   bool warming_;
-  bench::SeeFlushes flushes_;
+  bench::FlushReceiver flushes_;
   storelog::Listener* before_ = nullptr;
 };
 
-struct Seen {
+struct OperationCounts {
   std::uint64_t operations = 0;
   std::uint64_t changed = 0;
   storelog::Counters counted;
@@ -159,12 +161,12 @@ void set_far(cache::Watched& caches, std::span<const std::byte> pool) {
   caches.set_far(begin, begin + pool.size());
 }
 
-Result<Seen> watch_map(const Work& work, cache::Watched& caches) {
+Result<OperationCounts> count_map(const Work& work, cache::Watched& caches) {
   Result<bench::MapBench> map = bench::MapBench::create(work.map_plan);
   if (!map) return map.error();
   set_far(caches, map->pool());
-  Watching warm(caches, true);
-  Watching counted(caches, false);
+  CountedRegion warm(caches, true);
+  CountedRegion counted(caches, false);
   const bool gets = work.map_plan.operation == bench::MapOperation::get;
   if (gets)
     if (Result<bench::MapRun> run = map->run(bench::MapPass::whole, &warm); !run)
@@ -173,20 +175,20 @@ Result<Seen> watch_map(const Work& work, cache::Watched& caches) {
   if (!run) return run.error();
   const std::uint64_t all = work.map_plan.operations;
   const std::uint64_t done = gets ? std::min(all, work.operations) : all;
-  return Seen{done, gets ? 0 : done, run->counted, counted.flushes()};
+  return OperationCounts{done, gets ? 0 : done, run->counted, counted.flushes()};
 }
 
-Result<Seen> watch_set(const Work& work, cache::Watched& caches) {
+Result<OperationCounts> count_set(const Work& work, cache::Watched& caches) {
   Result<bench::IntsetBench> set = bench::IntsetBench::create(work.set_plan);
   if (!set) return set.error();
   set_far(caches, set->pool());
-  Watching warm(caches, true);
-  Watching counted(caches, false);
+  CountedRegion warm(caches, true);
+  CountedRegion counted(caches, false);
   if (Result<bench::IntsetRun> run = set->run_operations(work.operations, &warm); !run)
     return run.error();
   Result<bench::IntsetRun> run = set->run_operations(work.operations, &counted);
   if (!run) return run.error();
-  return Seen{run->operations, run->changed, run->counted, counted.flushes()};
+  return OperationCounts{run->operations, run->changed, run->counted, counted.flushes()};
 }
 
 void print(const cache::WatchedCounts& counts) {
@@ -202,13 +204,13 @@ void print(const cache::WatchedCounts& counts) {
               counts.far_load_misses);
 }
 
-void print(const Seen& seen, const cache::Watched& caches) {
+void print(const OperationCounts& counts, const cache::Watched& caches) {
   std::printf("operations %" PRIu64 "\nchanged %" PRIu64 "\nfences %" PRIu64 "\nlines %" PRIu64
               "\nflushes %" PRIu64 "\ntlb_misses %" PRIu64 "\nwalks %" PRIu64 "\n",
-              seen.operations, seen.changed, seen.counted.fences, seen.counted.lines, seen.flushes,
-              caches.tlb_misses(), caches.walks());
-  for (const cache::WatchedCounts& counts : caches.counts())
-    print(counts);
+              counts.operations, counts.changed, counts.counted.fences, counts.counted.lines,
+              counts.flushes, caches.tlb_misses(), caches.walks());
+  for (const cache::WatchedCounts& variant : caches.counts())
+    print(variant);
 }
 
 int fail(const Error& error) {
@@ -229,8 +231,8 @@ int main(int count, char** words) {
   work.map_plan.tier = work.set_plan.tier = *tier;
   Result<cache::Watched> caches = cache::Watched::create(work.caches);
   if (!caches) return fail(caches.error());
-  Result<Seen> seen = work.map ? watch_map(work, *caches) : watch_set(work, *caches);
-  if (!seen) return fail(seen.error());
-  print(*seen, *caches);
+  Result<OperationCounts> counts = work.map ? count_map(work, *caches) : count_set(work, *caches);
+  if (!counts) return fail(counts.error());
+  print(*counts, *caches);
   return 0;
 }
