@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import RunNearfar
+from crashing import document
 from installed import install
 
 ROOT = Path(__file__).parent.parent
@@ -103,3 +105,13 @@ def test_the_tools_of_libpmemobj_accept_the_pool(by_cmake: Path, tmp_path: Path)
     run(by_cmake, f"file:{tmp_path}/list.pool", *map(str, range(1000)))
     assert "consistent" in run("pmempool", "check", "-v", tmp_path / "list.pool")
     assert "sorted list;version=1" in run("pmempool", "info", tmp_path / "list.pool")
+
+
+def test_its_programs_are_started_on_images_of_a_pool_on_a_disk(
+    by_pkg_config: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = (str(by_pkg_config), f"file:{tmp_path}/list.pool", "5", "3")
+    done = run_nearfar("crash", "run", "--budget", "40", "--json", "-", "--", *program)
+    found = document(done)
+    assert (found["reopening"]["started"], found["violations"]) == (True, 0)
+    assert not any("not started" in warning for warning in found["warnings"])

@@ -40,6 +40,7 @@ Reopening::Reopening(Program program, const os::File& image, os::File output,
     : Checker("the program", limit_ms), program_(std::move(program)), image_(image),
       output_(std::move(output)), method_(std::move(method)) {
   setenv("PMEM_IS_PMEM_FORCE", "1", 1); // as in the recorded run
+  setenv("NEARFAR_CRASH_IMAGE", program_.path, 1);
 }
 
 std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, const char* when) {

@@ -183,9 +183,14 @@ class Exploration:
             self.stores_tried < self.stores
             or self.interleavings_tried < self.interleavings
             or self.recording_cut_short
+            or self.only_inspected()
+            or self.uncertain()
         )
-        unseen |= self.uncertain()
         return "inconclusive" if unseen or self.program_failed or self.interrupted else "clean"
+
+    def only_inspected(self) -> bool:
+        """Whether no program looked at the images: what the pool contains was not checked."""
+        return self.reopening is not None and not self.reopening["started"]
 
     def uncertain(self) -> bool:
         """Whether there are violations, and none is certain."""

@@ -64,6 +64,11 @@ def _verdict(result: Exploration) -> str:
         return "inconclusive: no violation, but the program failed"
     if result.recording_cut_short:
         return "inconclusive: no violation, but the recording is incomplete"
+    if result.only_inspected():
+        return (
+            "inconclusive: no violation, but only the structure of the pool was checked; "
+            "--checker checks its data"
+        )
     if result.interleavings_tried < result.interleavings:
         return "inconclusive: no violation so far; --interleave allows more interleavings"
     return f"inconclusive: no violation so far; only {tried}. Give a larger --budget"
