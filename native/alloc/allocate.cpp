@@ -103,8 +103,8 @@ void* Allocator::try_with_spill(unsigned tier, std::size_t size, const Try& try_
     tier = static_cast<unsigned>(next);
   }
   tiers[requested].failed.add(1);
-  set_error(ENOMEM, "tier %s has no room for %zu bytes (%s)", tiers[requested].name(), size,
-            std::strerror(errno));
+  set_error(ENOMEM, "tier %s has no room for %zu bytes (%s): raise its capacity=, or add overflow=",
+            tiers[requested].name(), size, std::strerror(errno));
   return nullptr;
 }
 

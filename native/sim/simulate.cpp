@@ -32,7 +32,7 @@ Status check_fast(const Device& device, const Controller& controller, const Setu
   }
   if (!refused) return Done{};
   return Error::make(Errc::bad_input, "the fast engine does not model %s", refused)
-      .try_next("choose the exact engine");
+      .try_next("choose the exact engine (--engine exact)");
 }
 
 /// Refuses a result of the fast engine in which posted writes delay the program: it does not model
@@ -55,7 +55,7 @@ Status check_accuracy(const Setup& setup, const Outcome& outcome) {
                      "accesses are posted writes, and the program waits for memory for %.0f %% of "
                      "its time",
                      100 * written, 100 * waited)
-      .try_next("choose the exact engine");
+      .try_next("choose the exact engine (--engine exact)");
 }
 
 /// More than one thread requires that channels are independent of each other.

@@ -19,6 +19,9 @@ Libs = Annotated[bool, typer.Option("--libs", help="Print the linker's flags.")]
 CmakeDir = Annotated[
     bool, typer.Option("--cmakedir", help="Print the folder for CMake's nearfar_DIR.")
 ]
+Preload = Annotated[
+    bool, typer.Option("--preload", help="Print the library that replaces malloc, for LD_PRELOAD.")
+]
 PkgConfigDir = Annotated[
     bool, typer.Option("--pkgconfigdir", help="Print the folder for PKG_CONFIG_PATH.")
 ]
@@ -30,6 +33,7 @@ def config(
     libs: Libs = False,
     cmakedir: CmakeDir = False,
     pkgconfigdir: PkgConfigDir = False,
+    preload: Preload = False,
 ) -> None:
     """Print flags to build C and C++ programs with the libraries that nearfar brings.
 
@@ -42,12 +46,14 @@ def config(
         cc core.c $(nearfar config sim --cflags --libs) -o core
 
         cmake -S . -B build -Dnearfar_DIR=$(nearfar config --cmakedir)
+
+        LD_PRELOAD=$(nearfar config --preload) NEARFAR_HMALLOC_PLAN=my.plan ./program
     """
     from nearfar.errors import BadInputError
     from nearfar.process import development
     from nearfar.report.console import note
 
-    if not (cflags or libs or cmakedir or pkgconfigdir):
+    if not (cflags or libs or cmakedir or pkgconfigdir or preload):
         raise BadInputError(
             "nothing to print was named", "name it, for example: nearfar config --cflags --libs"
         )
@@ -62,3 +68,8 @@ def config(
         print(development.CMAKE_DIR)
     if pkgconfigdir:
         print(development.PKG_CONFIG_DIR)
+    if preload:
+        from nearfar.place.preload import LIBRARY
+        from nearfar.process.helpers import preloadable
+
+        print(preloadable(LIBRARY))

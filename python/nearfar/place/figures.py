@@ -1,8 +1,9 @@
 """Costs of a line on a device, from its profile and a host, for the core model of `trace`.
 
 The time of a streamed line is that of one thread on the device, if the profile has bandwidth by
-threads; otherwise it follows from the device's bandwidth, or from its latency over the lines in
-flight. Devices with timings only (``dram-snu``) cost an access on a closed page.
+threads; otherwise it follows from the device's bandwidth. For a device without either, a thread is
+assumed to have as many lines in flight as on near memory. Devices with timings only (``dram-snu``)
+cost an access on a closed page.
 
 A core with a longer latency than near memory's streams no faster than from near memory, whatever
 all threads of another core reach (or than it may stream from near memory, if that was measured
@@ -70,6 +71,7 @@ class Memory:
     touch_high: float = 0.0
     walk_ends: tuple[PageWalk, PageWalk] | None = None  # the range of a page walk, if it has one
     capped: bool = False  # its bandwidth is what a thread draws from the memory here
+    assumed: bool = False  # its profile has no bandwidth
 
     @property
     def walks(self) -> tuple[PageWalk, PageWalk]:
@@ -144,13 +146,26 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
+    assumed = not _has_bandwidth(profile)
+    if like and assumed:
+        read_line = write_line = like.line * latency / like.latency
     capped = False
     if like and latency >= like.latency:
         capped = like.line > read_line and not _measured_here(profile)
         read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
     return Memory(
-        profile.name, latency, low, high, read_line, write_line, walk, shift, *touch, walks, capped
+        profile.name,
+        *(latency, low, high, read_line, write_line, walk, shift),
+        *touch,
+        walks,
+        capped,
+        assumed,
     )
+
+
+def _has_bandwidth(profile: Profile) -> bool:
+    one_thread = profile.most_alone("read") is not None
+    return one_thread or "read_bandwidth_bytes_per_s" in profile.figures
 
 
 def _walks(profile: Profile) -> tuple[PageWalk, tuple[PageWalk, PageWalk]]:

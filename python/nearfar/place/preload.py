@@ -17,7 +17,8 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.allocators import one_cpu, test_command
 from nearfar.process.helpers import preloadable
 
-_LIBRARY = "libhmalloc-preload.so"
+#: Replaces malloc and related functions of a program.
+LIBRARY = "libhmalloc-preload.so"
 
 _OURS = ("NEARFAR_HMALLOC_PLAN", "NEARFAR_HMALLOC_DEFAULT")
 #: Exit codes of the library for invalid settings, and for settings unsupported on this machine.
@@ -73,7 +74,7 @@ def environment(
     """
     ours = {key: value for key, value in os.environ.items() if key not in _OURS}
     others = [library for library in ours.get("LD_PRELOAD", "").split(":") if library]
-    ours["LD_PRELOAD"] = ":".join([preloadable(_LIBRARY), *others])
+    ours["LD_PRELOAD"] = ":".join([preloadable(LIBRARY), *others])
     further = []
     for name, specification in placement.tiers.items():
         if name in ("near", "far"):

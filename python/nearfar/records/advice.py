@@ -15,6 +15,8 @@ LOWER_BOUND = "a lower bound"
 #: A fraction of the samples with unknown addresses above which an answer is uncertain.
 MUCH_UNKNOWN = 0.1
 #: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
+#: Note on the bandwidth of a memory whose profile has none.
+ASSUMED = "assumed: its profile has no bandwidth"
 CAPPED = "capped by what this machine's threads can draw"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
 

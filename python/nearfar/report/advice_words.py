@@ -10,7 +10,14 @@ from itertools import takewhile
 from nearfar.model.interleave import STEPS
 from nearfar.place.fractions import tier_of, weights_of
 from nearfar.process.functions import is_library, plain_name
-from nearfar.records.advice import CAPPED, MUCH_UNKNOWN, AdviceResult, FarAdvice, SiteAdvice
+from nearfar.records.advice import (
+    ASSUMED,
+    CAPPED,
+    MUCH_UNKNOWN,
+    AdviceResult,
+    FarAdvice,
+    SiteAdvice,
+)
 from nearfar.records.profile import DISTURBED
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
@@ -215,8 +222,9 @@ def _remark(shaped: FarAdvice, key: str) -> str:
     note = shaped.provenance[key].note if key in shaped.provenance else ""
     if key.endswith("latency_ns"):
         return _known(shaped, key)
-    if key.endswith("bandwidth_bytes_per_s") and note.startswith(CAPPED):
-        return f" ({CAPPED})"
+    remark = next((text for text in (ASSUMED, CAPPED) if note.startswith(text)), None)
+    if key.endswith("bandwidth_bytes_per_s") and remark:
+        return f" ({remark})"
     return _known(shaped, key) if DISTURBED in note and key in shaped.intervals else ""
 
 

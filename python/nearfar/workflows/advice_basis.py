@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.profiles.loaded_curves import curves_of
 from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.records.advice import CAPPED, LOWER_BOUND
+from nearfar.records.advice import ASSUMED, CAPPED, LOWER_BOUND
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
@@ -59,7 +59,12 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
     }
     for key, (figure, otherwise) in keys.items():
         result.provenance[key] = _provenance(profile, figure, otherwise)
-    if memory.capped:
+    if memory.assumed:
+        note = f"{ASSUMED}; as many lines in flight as on near memory"
+        result.provenance[rate] = Provenance(
+            origin=Origin.MODELLED, statistic="fit", samples=0, note=note
+        )
+    elif memory.capped:
         note = f"{CAPPED}; {result.provenance[rate].note}"
         result.provenance[rate] = result.provenance[rate].model_copy(update={"note": note})
     measured = profile.figures.get(keys[rate][0])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from nearfar.records.noise import FigureVerdict, Reliability, SeriesVerdict
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, sentence
 
 #: Position on the page.
 PLACE = 222
+
+#: A number and, if it is a size, its unit.
+_NUMBERS = re.compile(r"(\d+(?:\.\d+)?)(?: (KiB|MiB|GiB))?")
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 _TONES = {Reliability.STEADY: "good", Reliability.DISTURBED: "warn", Reliability.UNUSABLE: "bad"}
 
@@ -52,11 +58,18 @@ def _table(series: SeriesVerdict) -> Table:
         caption += f", {len(open_ones)} of {count(len(series.figures), 'figure')} not steady"
     return Table(
         ["Figure", "Verdict", "Spread", "Reason"],
-        [_row(figure) for figure in series.figures],
+        [_row(figure) for figure in sorted(series.figures, key=_in_order)],
         caption,
         frozenset({2}),
         folded=True,
     )
+
+
+def _in_order(figure: FigureVerdict) -> list[tuple[float, str]]:
+    """Sort key: sizes and other numbers by value. Figures are recorded in random order."""
+    words = _NUMBERS.split(figure.figure)
+    sizes = [float(words[i]) * _UNITS.get(words[i + 1] or "", 1) for i in range(1, len(words), 3)]
+    return list(zip([*sizes, 0.0], words[::3], strict=True))
 
 
 def _row(figure: FigureVerdict) -> list[Cell]:
