@@ -223,6 +223,14 @@ def test_the_command_names_the_tiers_of_sites_on_both_memories() -> None:
     )
 
 
+def test_the_command_names_tiers_of_this_machine() -> None:
+    tiers = {"near": "dram,pages=thp", "far": "dram,pages=4k"}
+    assert apply_command(result(plan="p.plan", pid=None, perf=None, sites=[], **tiers)) == (
+        "nearfar run --plan p.plan --tier near=dram,pages=thp --tier far=dram,pages=4k --check -- "
+        "goprog"
+    )
+
+
 def test_an_object_that_all_calls_share_is_named_once() -> None:
     def named(at: str) -> str:
         return site_name(SiteAdvice.model_construct(at=at, functions=[]))

@@ -26,6 +26,11 @@ def profile_names() -> list[str]:
     return _names("devices")
 
 
+def is_profile(name: str) -> bool:
+    """Whether a memory is a device profile, by name or path; else it is a tier."""
+    return name in profile_names() or name.endswith(".toml")
+
+
 def host_names() -> list[str]:
     """Names of the shipped hosts, and ``this``."""
     return [*_names("hosts"), THIS]

@@ -10,6 +10,7 @@ from itertools import takewhile
 from nearfar.model.interleave import STEPS
 from nearfar.place.fractions import tier_of, weights_of
 from nearfar.process.functions import is_library, plain_name
+from nearfar.profiles import is_profile
 from nearfar.records.advice import (
     ASSUMED,
     CAPPED,
@@ -31,6 +32,8 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
+#: The near tier of a program without --tier near=.
+_DEFAULT_NEAR = "dram"
 #: Sites are shown until they cause this fraction of the loss, but at most this many. The record has
 #: all sites.
 MAX_SITES, MATTERING = 10, 0.99
@@ -366,9 +369,10 @@ def warnings(result: AdviceResult) -> list[str]:
 
 def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
-    plan = " ".join(
-        [f"--plan {shlex.quote(result.plan or '')}", "--tier far=TIER", *_mixed(result)]
-    )
+    tiers = [f"--tier far={'TIER' if is_profile(result.far) else shlex.quote(result.far)}"]
+    if not is_profile(result.near) and result.near != _DEFAULT_NEAR:
+        tiers.insert(0, f"--tier near={shlex.quote(result.near)}")
+    plan = " ".join([f"--plan {shlex.quote(result.plan or '')}", *tiers, *_mixed(result)])
     if result.pid is not None:
         return f"nearfar place --pid {result.pid} {plan}"
     program = "PROGRAM" if result.perf is not None else program_command(result)

@@ -16,8 +16,8 @@ from nearfar.model.interleave import LoadedMemory, loaded_memory_of, parse_backg
 from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.fractions import Nodes
 from nearfar.place.own_load import MUCH_TRAFFIC, OwnLoad
+from nearfar.profiles import is_profile
 from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.workflows.memories import is_profile
 from nearfar.workflows.observation import AdviceRequest, Observation
 
 if TYPE_CHECKING:

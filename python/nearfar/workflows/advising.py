@@ -16,12 +16,12 @@ from nearfar.place.native_run import check_program
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.process.names import program_name
-from nearfar.profiles import load_profile
+from nearfar.profiles import is_profile, load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.advice_fractions import add_fractions
 from nearfar.workflows.advice_loads import MemoriesUnderLoad, Side
-from nearfar.workflows.memories import check_tier, is_profile, memory
+from nearfar.workflows.memories import check_tier, memory
 from nearfar.workflows.observation import AdviceRequest, NearMemory, Observation
 
 if TYPE_CHECKING:

@@ -11,13 +11,6 @@ if TYPE_CHECKING:
     from nearfar.records.profile import Figure, Host, Profile
 
 
-def is_profile(name: str) -> bool:
-    """Whether a memory is a device profile, by name or path; else it is a tier."""
-    from nearfar.profiles import profile_names
-
-    return name in profile_names() or name.endswith(".toml")
-
-
 def check_tier(name: str) -> None:
     """Raise BadInputError for a name that is neither a profile nor a tier, NativeError for a tier
     that this machine does not have."""
@@ -36,7 +29,7 @@ def check_tier(name: str) -> None:
 
 def memory(name: str, host: Host, region_bytes: int) -> Profile:
     """A device profile by name or path; else a tier of a host, as measured."""
-    from nearfar.profiles import load_profile
+    from nearfar.profiles import is_profile, load_profile
 
     return load_profile(name) if is_profile(name) else tier_profile(host, name, region_bytes)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.profiles import load_profile
-from nearfar.workflows.memories import is_profile, tier_profile
+from nearfar.profiles import is_profile, load_profile
+from nearfar.workflows.memories import tier_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
