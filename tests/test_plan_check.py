@@ -376,3 +376,6 @@ def test_pages_of_a_tier_with_weights_have_their_proportions() -> None:
     assert broken(node0=7, node1=9) == ""  # of too few pages
     assert broken(node0=500, node1=500).startswith("50.0% of its pages are on node 0: far has 62.5")
     assert broken() == ""
+    broken(node0=1000)
+    one = hold(promise(promised(1, "far", 100)), [weighted], one_node=True)
+    assert one.rules[0].broken == ""

@@ -30,10 +30,18 @@ _FACTOR, _COUNTS = 2.0, 0.05
 _WEIGHTS_MISSED, _STANDARD_ERRORS = 0.02, 3.0
 
 
-def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None = None) -> Check:
+def hold(
+    promise: Promise,
+    processes: Sequence[Process],
+    traffic: Traffic | None = None,
+    *,
+    one_node: bool = False,
+) -> Check:
     """Check the counts of libhmalloc in all processes of a run, and of a traced run, against a
-    promise."""
+    promise. With ``one_node``, pages of a tier on several nodes can only be on that node."""
     run = _Counted.of(processes)
+    if one_node:
+        run.weights.clear()
     rules = [_rule(promised, run, promise) for promised in promise.rules]
     heap = run.matched(promise, "heap")
     check = Check(kept=True, rules=rules)

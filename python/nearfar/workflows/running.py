@@ -191,7 +191,8 @@ def _check(
         statistics.check = hold_placement(promise, statistics.placement)
     if not any(found.rules for found in statistics.processes):
         return
-    if len(nodes_with("has_memory")) == 1:
+    one_node = len(nodes_with("has_memory")) == 1
+    if one_node:
         notify(
             "nearfar: this machine has one memory node, so that the node of a page proves nothing: "
             "bytes allocated by rule and tier are compared"
@@ -199,7 +200,7 @@ def _check(
     counted = None
     if traced and placement.plan is not None:
         counted = traffic_of(statistics.program, placement.plan, promise, notify)
-    statistics.check = hold(promise, statistics.processes, counted)
+    statistics.check = hold(promise, statistics.processes, counted, one_node=one_node)
 
 
 def _placement(wanted: RunRequest) -> Placement:
