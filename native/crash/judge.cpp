@@ -161,7 +161,7 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     word.reported = word.flushed_by_other = false;
     if (persists) set_flushed(word, thread, mask);
   });
-  remember_thread(event);
+  if (observed_ == Observed::changes) remember_thread(event);
   if (event.of_library) use_again(event.address + event.bytes);
   if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
   if (non_temporal) note(thread.awaiting, event.address, event.bytes, event.site);

@@ -21,7 +21,7 @@ struct Coming {
   std::atomic<const void*> at = nullptr; ///< null: nothing is to be recorded
   std::size_t bytes = 0;
   const void* code = nullptr;
-  Author who{};
+  Author who{}; ///< of a program with several threads
 };
 thread_local Coming coming;
 std::atomic<bool> called = false;
@@ -106,7 +106,7 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
   coming.bytes = bytes;
   coming.code = code;
-  coming.who = author();
+  if (__libc_single_threaded == 0) coming.who = author();
   coming.at.store(at, std::memory_order_release);
 }
 
