@@ -100,20 +100,24 @@ def test_settings_of_the_controller_reach_the_engine_and_the_record(
 def test_the_fast_engine_refuses_what_it_does_not_time_within_5_percent(
     run_nearfar: RunNearfar,
 ) -> None:
-    written = (*STREAM, "--write-share", "0.4")
+    written = (*STREAM, "--write-share", "0.4", "--engine", "fast")
     refused = run_nearfar(*written)
     refused.assert_refused(2, "the fast engine is not within 5 % of the exact one here: 40 %")
     assert "choose the exact engine" in refused.stderr
     wide = (*STREAM, "--far", "ddr4-3200", "--near", "ddr4-3200", "--window", "17")
-    run_nearfar(*wide).assert_refused(2, "more than 16 accesses in flight")
+    run_nearfar(*wide, "--engine", "fast").assert_refused(2, "more than 16 accesses in flight")
     for accepted in (
-        (*written, "--engine", "exact"),
+        (*written[:-1], "exact"),
         (*wide, "--engine", "exact"),
-        (*STREAM, "--write-share", "0.1", "--window", "16"),
+        (*STREAM, "--write-share", "0.04", "--window", "16", "--engine", "fast"),
         (*written, "--write-policy", "blocking", "--core", "blocking"),
     ):
         assert simulated(run_nearfar, *accepted)["requests"] == 20000
-    both = simulated(run_nearfar, *written, "--engine", "both")
+    for refused_by_fast in (written[:-2], wide):  # by default, the exact engine takes over
+        found = simulated(run_nearfar, *refused_by_fast)
+        assert found["engine"] == "exact"
+        assert any("the fast engine" in warning for warning in found["warnings"])
+    both = simulated(run_nearfar, *written[:-1], "both")
     assert both["difference"]["requests"] == 20000
     assert any("many writes" in limit for limit in both["limits"])
 

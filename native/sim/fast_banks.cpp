@@ -6,14 +6,27 @@
 
 namespace nearfar::sim {
 
+namespace {
+
+/// Whether consecutive lines of a channel lie in different bank groups.
+bool is_spread(const AddressMapping& mapping) {
+  const auto lowest = std::find_if(mapping.rbegin(), mapping.rend(), [](AddressField field) {
+    return field != AddressField::channel;
+  });
+  return *lowest == AddressField::group;
+}
+
+} // namespace
+
 FastBanks::FastBanks(const Device& device, const Controller& controller)
     : timing_(device.timing), banks_per_group_(static_cast<std::uint32_t>(device.shape.banks)),
       controller_(controller), decoder_(device.shape, controller.mapping) {
+  const bool spread = is_spread(controller.mapping);
   for (std::uint64_t c = 0; c < device.shape.channels; ++c) {
     Channel& channel = channels_.emplace_back(timing_);
     for (std::uint64_t r = 0; r < device.shape.ranks; ++r)
       channel.ranks.emplace_back(timing_);
-    channel.groups.resize(device.shape.ranks * device.shape.groups);
+    channel.groups.resize(device.shape.ranks * device.shape.groups, Group(timing_, spread));
     channel.banks.resize(channel.groups.size() * device.shape.banks);
   }
 }
@@ -44,14 +57,15 @@ Time FastBanks::precharge(Rank& rank, Bank& bank, Time at) {
 }
 
 /// Closes the open row, if any, and activates `row`.
-void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
+void FastBanks::open_row(Rank& rank, Group& group, Bank& bank, Time at, std::uint64_t row) {
   Time from = std::max(at, bank.activate_from);
   if (bank.row != closed) {
     const Time closing = std::max(at, bank.precharge_from);
     remember_closed(bank, closing);
     from = std::max(from, precharge(rank, bank, closing));
   }
-  const Time activated = rank.activates.book(rank.windows.book(rank.long_windows.book(from)));
+  from = group.activates.book(rank.windows.book(rank.long_windows.book(from)));
+  const Time activated = rank.activates.book(from);
   ++work_.activates;
   if (!rank.any_open && controller_.page == PagePolicy::open) {
     rank.any_open = true;
@@ -88,9 +102,17 @@ bool FastBanks::goes_before_drain(const Channel& channel, const Place& place, Ti
   return std::max(at, from) + t.tRCD <= channel.draining;
 }
 
+/// Reserves the data bus for an access whose column command can be issued at `column`. Returns when
+/// the data begin.
+Time FastBanks::book_data(Channel& channel, Group& group, Time column, bool write) {
+  const Time of_group = (write ? group.writes : group.reads).book(column);
+  return channel.bus.book(of_group + (write ? timing_.CWL : timing_.CL));
+}
+
 Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
   const Timing& t = timing_;
   Rank& rank = channel.ranks[place.rank];
+  Group& group = channel.groups[place.bank / banks_per_group_];
   Bank& bank = channel.banks[place.bank];
   if (t.tREFI && at >= rank.refresh_at) [[unlikely]]
     refresh(rank, at);
@@ -107,12 +129,12 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   else if (const unsigned back = find_closed(bank, place.row, at))
     return access_closed(channel, place, back, at, write);
   else
-    open_row(rank, bank, at, place.row);
+    open_row(rank, group, bank, at, place.row);
 
   Time column = std::max(at, write ? bank.write_from : bank.column_from);
   column = write ? std::max(column, channel.write_from) : read_from(channel, place, column);
   const Time lead = write ? t.CWL : t.CL;
-  const Time begin = channel.bus.book(column + lead);
+  const Time begin = book_data(channel, group, column, write);
   const Time end = begin + t.burst;
   column = begin - lead;
   bank.column_from = column + t.tCCDL;
@@ -128,7 +150,7 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   ++work_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  channel.groups[place.bank / banks_per_group_] = {begin, end + t.tWTRL};
+  group.turnaround = {begin, end + t.tWTRL};
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -158,7 +180,8 @@ Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned bac
   ClosedRow& hit = bank.closed_rows[(bank.closes - back) % bank.closed_rows.size()];
   const Time free = std::max(at, hit.column_from);
   const Time lead = write ? t.CWL : t.CL;
-  const Time begin = channel.bus.book((write ? free : read_from(channel, place, free)) + lead);
+  const Time from = write ? free : read_from(channel, place, free);
+  const Time begin = book_data(channel, channel.groups[place.bank / banks_per_group_], from, write);
   const Time column = begin - lead;
   const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
   Time later = std::max(hit.until, at_once ? column : done) - hit.until;
@@ -185,8 +208,8 @@ Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned bac
 
 /// The earliest column command of a read after the last write to its rank and to its group.
 Time FastBanks::read_from(const Channel& channel, const Place& place, Time column) const {
-  for (const Turnaround& after :
-       {channel.ranks[place.rank].turnaround, channel.groups[place.bank / banks_per_group_]})
+  for (const Turnaround& after : {channel.ranks[place.rank].turnaround,
+                                  channel.groups[place.bank / banks_per_group_].turnaround})
     if (column < after.read_from && column + timing_.CL + timing_.burst > after.write_data_begin)
       column = after.read_from;
   return column;

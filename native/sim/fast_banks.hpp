@@ -73,6 +73,17 @@ private:
     Time write_data_begin = 0;
     Time read_from = 0;
   };
+  /// Where consecutive lines lie in different bank groups (`spread`), the limits of the bus and of
+  /// the rank are met first, and the time for the calendars of the groups is saved.
+  struct Group {
+    Group(const Timing& t, bool spread)
+        : reads(spread ? 0 : t.tCCDL), writes(spread ? 0 : t.tCCDLWR),
+          activates(spread ? 0 : t.tRRDL) {}
+    Calendar reads;  ///< column commands
+    Calendar writes; ///< column commands
+    Calendar activates;
+    Turnaround turnaround;
+  };
   struct Rank {
     explicit Rank(const Timing& t)
         : activates(t.tRRD), windows(t.tFAW, 4), long_windows(t.t32AW, 32), array_writes(t.tRRDpre),
@@ -95,11 +106,11 @@ private:
     Time at = 0; ///< time at which it was posted
   };
   struct Channel {
-    explicit Channel(const Timing& t) : bus(t.burst) {}
+    explicit Channel(const Timing& t) : bus(bus_slot(t)) {}
     Calendar bus;
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
-    std::vector<Turnaround> groups; ///< by group, over all ranks
+    std::vector<Group> groups; ///< of all ranks
     std::vector<Write> posted;
     Time filled = 0;      ///< time at which drain_from writes were queued
     Time draining = 0;    ///< begin of the drain
@@ -109,8 +120,12 @@ private:
     Time read_column = 0; ///< column command of the last read; a drain begins after it
   };
 
+  /// Time between the begins of two lines on the data bus.
+  static Time bus_slot(const Timing& t) { return std::max(t.burst, t.tCCD); }
+
   Time access(Channel& channel, const Place& place, Time at, bool write);
-  void open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row);
+  Time book_data(Channel& channel, Group& group, Time column, bool write);
+  void open_row(Rank& rank, Group& group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
   Time access_closed(Channel& channel, const Place& place, unsigned back, Time at, bool write);

@@ -58,7 +58,11 @@ NearSize = Annotated[
 ]
 Engine = Annotated[
     EngineChoice,
-    typer.Option("--engine", help="Engine; both: a sample with each, and the difference."),
+    typer.Option(
+        "--engine",
+        help="Engine. auto: fast where it is within 5 % of exact, else exact. both: a sample with "
+        "each, and the difference.",
+    ),
 ]
 Core = Annotated[
     CoreModel, typer.Option("--core", help="One access at a time, a window, or as traced.")
@@ -200,7 +204,7 @@ def sim(
     placement: Placement = "all-far",
     place: Place = None,
     near_size: NearSize = None,
-    engine: Engine = "fast",
+    engine: Engine = "auto",
     core: Core = "window",
     window: Window = None,
     threads: Threads = None,

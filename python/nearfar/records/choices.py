@@ -72,8 +72,9 @@ Scheduler = Literal["fr-fcfs", "fcfs"]
 WritePolicy = Literal["blocking", "posted"]
 #: The fast engine times each request once, the exact one simulates every command.
 EngineName = Literal["fast", "exact"]
-#: One engine, or both and the difference.
-EngineChoice = Literal["fast", "exact", "both"]
+#: The fast engine where it is within 5 % of the exact one, else that one; one of them; or both, and
+#: the difference.
+EngineChoice = Literal["auto", "fast", "exact", "both"]
 #: When the core issues the next request.
 CoreModel = Literal["blocking", "window", "trace-time"]
 #: Synthetic streams of requests.

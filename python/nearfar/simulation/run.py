@@ -33,6 +33,8 @@ WINDOW = 10
 _PS = 1e-12
 _LINE = 64
 _FIGURES = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
+#: What the fast engine refuses begins so.
+_FAST = "the fast engine"
 #: Origin of what an engine computed.
 SIMULATED = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
 #: Fraction of writes above which _MANY is reported.
@@ -227,6 +229,37 @@ def _sum(tiers: list[SimulatedTier]) -> float | None:
     known = [tier.energy_J for tier in tiers if tier.energy_J is not None]
     lacking = any(tier.energy_J is None and _is_used(tier) for tier in tiers)
     return None if lacking or not known else sum(known)
+
+
+def simulate_auto(
+    name: str,
+    make_source: MakeSource,
+    near: Device,
+    far: Device,
+    placement: Placement,
+    options: Options,
+    chosen: ChosenTiers = _BOTH,
+) -> Simulation:
+    """Simulate a stream with the fast engine, or with the exact one where that one refuses.
+
+    Raises NativeError for what both refuse.
+    """
+    from nearfar._native import NativeError
+
+    def of(engine: EngineName) -> Simulation:
+        return simulate(name, make_source, near, far, placement, options, engine, chosen)
+
+    if options.threads > 1:  # of the exact engine
+        return of("exact")
+    try:
+        return of("fast")
+    except NativeError as error:
+        why = str(error.args[1])
+        if not why.startswith(_FAST):
+            raise
+    result = of("exact")
+    result.warnings.append(f"simulated with the exact engine: {why}")
+    return result
 
 
 def accuracy(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:

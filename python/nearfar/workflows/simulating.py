@@ -64,7 +64,7 @@ class SimRequest:
     placement: str = "all-far"
     place: Sequence[str] = ()
     near_size: str | None = None
-    engine: EngineChoice = "fast"
+    engine: EngineChoice = "auto"
     core: CoreModel = "window"
     window: int | None = None
     threads: int | None = None
@@ -271,11 +271,13 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     chosen: running.ChosenTiers = frozenset(tier for tier in running.TIERS if tier in given)
     if request.engine == "both":
         result = running.simulate_both(name, make, near, far, place, options, chosen)
+    elif request.engine == "auto":
+        result = running.simulate_auto(name, make, near, far, place, options, chosen)
     else:
         engine = _engine(request.engine)
         result = running.simulate(name, make, near, far, place, options, engine, chosen)
-    _check_requests(name, result, made[0])
-    _warn(result, made[0], place)
+    _check_requests(name, result, made[-1])
+    _warn(result, made[-1], place)
     return result
 
 
