@@ -14,6 +14,7 @@ from nearfar.errors import BadInputError
 from nearfar.simulation.placements import parse
 
 STREAM = ("sim", "--pattern", "random", "--requests", "20000", "--size", "16MiB")
+FAST = (*STREAM, "--engine", "fast")
 
 
 def simulated(run_nearfar: RunNearfar, *arguments: str) -> dict[str, Any]:
@@ -293,13 +294,13 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         (("sim", "--curve", "--far", "optane-100-lens", "--page-policy", "closed"), "no rows"),
         (("sim", "--curve", "--far", "optane-100-lens", "--row-hit-cap", "4"), "no rows"),
         ((*STREAM, "--mapping", "chrorabacobg"), "address mapping 'chrorabacobg'"),
-        ((*STREAM, "--scheduler", "fcfs"), "the exact engine"),
-        ((*STREAM, "--far", "ddr4-3200", "--power-down-after", "5"), "the exact engine"),
+        ((*FAST, "--scheduler", "fcfs"), "the exact engine"),
+        ((*FAST, "--far", "ddr4-3200", "--power-down-after", "5"), "the exact engine"),
         ((*STREAM, "--power-down-after", "5"), "no device has power-down (tXP)"),
         ((*STREAM, "--self-refresh-after", "5"), "no device has self-refresh (tXS)"),
-        ((*STREAM, "--page-policy", "timeout"), "the exact engine"),
+        ((*FAST, "--page-policy", "timeout"), "the exact engine"),
         ((*STREAM, "--row-timeout", "20"), "--row-timeout has no effect with --page-policy open"),
-        ((*STREAM, "--write-policy", "blocking"), "the exact engine"),
+        ((*FAST, "--write-policy", "blocking"), "the exact engine"),
         ((*STREAM, "--threads", "2"), "2 threads: channels depend on each other"),
         ((*STREAM, "--write-drain", "32"), "--write-drain 32"),
         ((*STREAM, "--write-drain", "16:32:1"), "write drain 16:32:1"),
