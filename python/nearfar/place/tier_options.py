@@ -170,7 +170,7 @@ def _checked(found: TierOptions, spec: Mapping[str, object]) -> TierOptions:
     if len(found.nodes) > 1 and found.policy == "bind":
         raise _invalid("policy", "bind", "several nodes require prefer or weighted")
     if spec["profile"]:
-        raise _invalid("profile", str(spec["profile"]), "paced tiers cannot hold a heap")
+        raise _invalid("kind", "paced", "paced tiers cannot hold a heap")
     if spec["maps"] == "device" and found.fork == "copy":
         raise _invalid("fork", "copy", "a device cannot be copied: must be private or deny")
     if spec["pages"] in ("2m", "1g"):
