@@ -149,8 +149,7 @@ Status check_combination(const TierOptions& options, bool several_nodes) {
     return invalid("tier", options.spec.kind->name, "bind, prefer and weighted require numa:");
   if (several_nodes && options.policy == os::Policy::bind)
     return invalid("policy", "bind", "several nodes require prefer or weighted");
-  if (options.spec.paced())
-    return invalid("kind", "paced", "paced tiers cannot hold a heap");
+  if (options.spec.paced()) return invalid("kind", "paced", "paced tiers cannot hold a heap");
   if (options.spec.kind->maps == tier::Maps::device && options.fork == ForkPolicy::copy)
     return invalid("fork", "copy", "a device cannot be copied: must be private or deny");
   if (options.spec.pages == os::PageSize::huge_2m || options.spec.pages == os::PageSize::huge_1g)
