@@ -155,3 +155,17 @@ def test_a_pool_of_libpmemobj(
     linted = ("--recorder", recorder, "--json", "-", "--", str(program), str(pool), "unlogged")
     found = document(run_nearfar("crash", "lint", *linted))
     assert [f["rule"] for f in found["findings"]] == ["unlogged"]
+
+
+@pytest.mark.parametrize("way", ["dprintf", "fwrite", "plain"])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_what_is_not_seen_makes_the_result_inconclusive(
+    recorder: str, way: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "unseen_writes")
+    for verb in ("lint", "run"):
+        found = judged(run_nearfar, verb, recorder, program, way)
+        assert found["findings"] == []
+        assert found["verdict"] == ("clean" if way == "plain" else "inconclusive")
+        unseen = [warning for warning in found["warnings"] if "stored unseen" in warning]
+        assert len(unseen) == (way != "plain")

@@ -25,7 +25,7 @@ std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset)
   std::uint64_t bytes = 0;
   for (std::uint64_t at = 0; at < page_bytes; at += word_bytes)
     if (std::memcmp(then + at, now + at, word_bytes) != 0 &&
-        (judge() == nullptr || !judge()->has_stored(offset + at)))
+        (kept == nullptr || !judge()->has_stored(offset + at)))
       bytes += word_bytes;
   return bytes;
 }
@@ -35,7 +35,7 @@ std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset)
 bool begin_coverage(int fd, std::uint64_t bytes) {
   pool_bytes = bytes / page_bytes * page_bytes;
   stride = (pool_bytes / page_bytes + most_pages - 1) / most_pages * page_bytes;
-  if (judge() == nullptr || pool_bytes == 0) return true;
+  if (judge() == nullptr || pool_bytes == 0 || seen == Seen::faults) return true;
   void* const memory = mmap(nullptr, most_pages * page_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -46,14 +46,16 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
   return true;
 }
 
-std::uint64_t count_unseen(const RecordedRegion& region, const char* shadow) {
-  if (pool_bytes == 0 || has_libpmemobj()) return 0;
+std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
+  if (pool_bytes == 0 || (seen == Seen::callbacks && has_libpmemobj())) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
   std::uint64_t bytes = 0;
   for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at + page_bytes <= end;
        at += stride) {
     const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
-    bytes += unseen_in(then, region.alias + (at - region.offset), at);
+    const char* const now = region.alias + (at - region.offset);
+    bytes += unseen_in(then, now, at);
+    if (shadow != nullptr) std::memcpy(shadow + at, now, page_bytes); // counted once
   }
   return bytes;
 }

@@ -1,8 +1,9 @@
-// Stores that the instrumented recorder did not see: of code that is not compiled for it, of the C
-// library, of the kernel. They are found by what they left in the pool.
+// Stores that were not seen: of another process, of system calls that are not recorded, and, with the
+// instrumented recorder, of code that is not compiled for it. They are found by what they left in the
+// pool.
 //
-// Limits         at most 4,096 pages are compared, evenly spread. A pool of libpmemobj is not: that
-//                library stores to it without calls of the recorder.
+// Limits         at most 4,096 pages are compared, evenly spread. With the instrumented recorder, a
+//                pool of libpmemobj is not: that library leaves words unflushed itself.
 // Thread safety  none: callers hold the recorder's lock
 #pragma once
 
@@ -16,7 +17,7 @@ namespace nearfar::crash::runtime {
 bool begin_coverage(int fd, std::uint64_t pool_bytes);
 
 /// Bytes in a region that have changed since then and were not judged; with a `shadow` of the whole
-/// pool, those that differ from it. Counted in words of 4.
-std::uint64_t count_unseen(const RecordedRegion& region, const char* shadow);
+/// pool, those that differ from it, which are put into it. Counted in words of 4.
+std::uint64_t count_unseen(const RecordedRegion& region, char* shadow);
 
 } // namespace nearfar::crash::runtime

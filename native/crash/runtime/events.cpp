@@ -34,7 +34,8 @@ std::optional<SiteNumber> caller_of(const void* code) {
   return caller_site(*recording.writer, code);
 }
 
-bool others_store() { return __libc_single_threaded == 0 || recording.has_children; }
+/// Bytes of whole words, in which unseen stores are counted (coverage.hpp).
+std::uint64_t in_words(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
 /// Calls visit(region, offset in it, bytes) for what lies in the pool of a range that begins there.
 template <class Visit>
@@ -68,7 +69,7 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
   const std::size_t changed =
       compare(region.alias + into, offset, lines, EventKind::store, author(), changes);
   if (faults || of_library || recording.has_children) return;
-  recording.unseen += (changed + 3) / 4 * 4; // words, as in coverage.hpp
+  recording.unseen += in_words(changed);
 }
 
 void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, const void* code) {
@@ -129,12 +130,10 @@ void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, c
     recording.writer->event(kind, who.thread, site.number, address, size, data, who.host);
 }
 
-bool Stored::is_of_another(std::uint64_t at) const {
-  return others_store() && (at < begin || at >= end);
-}
+bool Stored::is_of_another(std::uint64_t at) const { return at < begin || at >= end; }
 
 std::uint64_t Stored::end_of_part(std::uint64_t at) const {
-  return !others_store() || at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
+  return at >= end ? ~std::uint64_t{0} : at < begin ? begin : end;
 }
 
 bool Stored::is_judged_whole(std::uint64_t from, std::uint64_t to) const {
@@ -143,6 +142,7 @@ bool Stored::is_judged_whole(std::uint64_t from, std::uint64_t to) const {
 
 std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
                     Author who, const Stored& stored) {
+  const bool faults = seen == Seen::faults; // else the caller counts
   std::size_t changed = 0;
   for (std::size_t at = 0; at < bytes;) {
     char* old = recording.shadow + offset;
@@ -158,9 +158,10 @@ std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, Ev
     }
     std::memcpy(old + at, now + at, end - at);
     const bool of_another = stored.is_of_another(offset + at);
-    if (of_another && __libc_single_threaded != 0) { // a child: what it does is not judged
+    if (of_another && __libc_single_threaded != 0) { // another process, or a call that is not seen
       put(EventKind::nt_store, outside, offset + at, end - at, now + at, nullptr);
       put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
+      if (faults) recording.unseen += in_words(end - at);
     } else if (of_another) // its code is not known
       put(kind, who, offset + at, end - at, now + at, nullptr);
     else if (!stored.is_judged_whole(offset + at, offset + end))

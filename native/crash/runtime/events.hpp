@@ -35,8 +35,8 @@ struct Stored {
   std::optional<SiteNumber> caller = {};
   bool all = true; ///< see NamedBytes
 
-  /// Another thread stored what changed there while the page was open for this instruction, or a
-  /// child did since the shadow was right.
+  /// Another thread stored what changed there while the page was open for this instruction, or
+  /// another process or a call that is not seen did since the shadow was right.
   bool is_of_another(std::uint64_t at) const;
   /// Where the bytes from `at` on are of another, or no longer are.
   std::uint64_t end_of_part(std::uint64_t at) const;

@@ -264,7 +264,9 @@ std::size_t stored_bytes(const void* code) {
   for (int i = 0; i < instruction.operand_count; ++i)
     if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
         (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
-      return operands[i].size / 8u;
+      return operands[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB || operands[i].size == 0
+                 ? page_bytes // a scatter, or the state of the processor
+                 : operands[i].size / 8u;
   return 1;
 }
 

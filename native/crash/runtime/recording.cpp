@@ -105,8 +105,7 @@ bool begin_pool(int fd, const struct stat& file) {
                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (recording.shadow == MAP_FAILED) return false;
   }
-  if (seen == Seen::callbacks && !begin_coverage(fd, static_cast<std::uint64_t>(file.st_size)))
-    return false;
+  if (!begin_coverage(fd, static_cast<std::uint64_t>(file.st_size))) return false;
   pool_device = file.st_dev;
   pool_file = file.st_ino;
   recording.pool_bytes = static_cast<std::uint64_t>(file.st_size);
@@ -152,10 +151,9 @@ void leave_log_to_parent() {
 
 /// Code that is not compiled for the instrumented recorder stores unseen.
 void write_coverage() {
-  if (seen != Seen::callbacks) return;
   for (int i = 0; i < regions.count; ++i)
     recording.unseen += count_unseen(regions.region[i], recording.shadow);
-  if (!has_callbacks())
+  if (seen == Seen::callbacks && !has_callbacks())
     recording.writer->uninstrumented();
   else if (recording.unseen > 0)
     recording.writer->unseen_bytes(recording.unseen);
@@ -266,7 +264,7 @@ void unmapped(void* start, std::size_t bytes) {
     if (region.start < static_cast<char*>(start) ||
         region.start >= static_cast<char*>(start) + bytes)
       continue;
-    if (seen == Seen::callbacks) recording.unseen += count_unseen(region, recording.shadow);
+    recording.unseen += count_unseen(region, recording.shadow);
     syscall(SYS_munmap, region.alias, region.bytes);
     region = regions.region[--regions.count];
     --i;

@@ -13,6 +13,10 @@ Error nothing_mapped() {
 }
 
 Error nothing_stored(const storelog::ReadLog& read) {
+  if (read.unseen_bytes > 0)
+    return Error::make(Errc::bad_input, "no store to '%s' was seen, although it has changed",
+                       read.pool_path.c_str())
+        .try_next("docs/tutorials/crash.md lists what is recorded; try the other --recorder");
   return Error::make(Errc::bad_input, "the program changed nothing in '%s'", read.pool_path.c_str())
       .try_next("start with a new pool, or have the program store other values");
 }
@@ -22,9 +26,10 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   if (!read.complete)
     ending = read.ending + "; " + std::to_string(events) + " events before that are used";
   else if (read.unseen_bytes > 0)
-    ending = "at least " + std::to_string(read.unseen_bytes) +
-             " bytes of the pool were stored unseen: by code that is not compiled for the "
-             "instrumented recorder, by the C library, or by __builtin_memcpy()";
+    ending =
+        "at least " + std::to_string(read.unseen_bytes) +
+        " bytes of the pool were stored unseen: by another process or a system call that is not "
+        "recorded; with the instrumented recorder, by code that is not compiled for it, too";
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)

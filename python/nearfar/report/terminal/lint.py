@@ -15,7 +15,7 @@ def findings(result: LintResult) -> Text:
     """Return each finding, errors first, then their number."""
     notes = len(result.findings) - result.errors
     counts = f"{_count(result.errors, 'error')}, {_count(notes, 'note')}"
-    tail = "; inconclusive: the run was not seen to its end" if result.incomplete else ""
+    tail = "; inconclusive: the recording is incomplete" if result.incomplete else ""
     return verbatim(
         *map(_line, result.findings), f"{counts} in {result.events:,} recorded events{tail}"
     )
