@@ -29,7 +29,7 @@ from nearfar.measure.timed import Case, TimedPlan
 from nearfar.model import validation
 from nearfar.model.devices import near_memory
 from nearfar.model.host_costs import costs_of
-from nearfar.model.structure_cases import Watching
+from nearfar.model.structure_cases import ShapeCounter
 from nearfar.records.profile import Figure, Host
 from nearfar.stats import Estimate, lower_quartile
 
@@ -83,9 +83,9 @@ def predict(calibration: Path, path: Path) -> None:
     known = {name: Estimate(**e) for name, e in read["software"]}
     timed = {case: known[str(case)] for case in validation.all_in_cache(cases)}
     costs = costs_of(host)
-    watching = Watching(costs, CPU)
-    watching.beforehand([*timed, *cases], sorted(os.sched_getaffinity(0)))
-    points = validation.predict(cases, timed, costs, near_memory(host, costs), watching)
+    counter = ShapeCounter(costs, CPU)
+    counter.beforehand([*timed, *cases], sorted(os.sched_getaffinity(0)))
+    points = validation.predict(cases, timed, costs, near_memory(host, costs), counter)
     document = {
         **read,
         "points": [
