@@ -17,7 +17,7 @@ struct Recording {
   storelog::LogWriter* writer = nullptr; ///< null: nothing is recorded yet, or any longer
   char* shadow = nullptr;                ///< the pool as the log has it; null if it is only judged
   std::uint64_t pool_bytes = 0;
-  std::uint64_t unseen = 0;  ///< bytes that were stored without a callback
+  std::uint64_t unseen = 0;  ///< bytes that changed and were not recorded (coverage.hpp)
   bool has_children = false; ///< processes that the program started
 };
 extern Recording recording;

@@ -135,10 +135,8 @@ bool is_wanted(const struct stat& file) {
          named.st_ino == file.st_ino;
 }
 
-/// Whether the file of a descriptor is the pool; reads what is known of it.
-bool is_pool(int fd, struct stat& file) {
-  return pool_known && fstat(fd, &file) == 0 && file.st_dev == pool_device &&
-         file.st_ino == pool_file;
+bool is_pool(const struct stat& file) {
+  return pool_known && file.st_dev == pool_device && file.st_ino == pool_file;
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -189,7 +187,7 @@ bool is_unrecorded() {
 
 bool is_pool(int fd) {
   struct stat file;
-  return is_pool(fd, file);
+  return fstat(fd, &file) == 0 && is_pool(file);
 }
 
 void start() {
@@ -226,13 +224,13 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size == 0)
     return;
   if (wanted_pool[0] != '\0' && !is_wanted(file)) return;
-  if (!writable && (!is_pool(fd) || is_unrecorded()))
+  if (!writable && (!is_pool(file) || is_unrecorded()))
     return; // of the pool: it may be flushed there
   settle_stores();
   const Lock locked;
   if (recording.writer == nullptr && !begin_log(fd)) return stop();
   if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
-  if (file.st_dev != pool_device || file.st_ino != pool_file) {
+  if (!is_pool(file)) {
     if (other_files) return;
     other_files = true;
     char path[4096];
@@ -284,8 +282,7 @@ void created(const char* path) {
   struct stat file;
   if (stat(path, &file) != 0) return;
   const Lock locked;
-  if (recording.writer != nullptr && pool_known && file.st_dev == pool_device &&
-      file.st_ino == pool_file) {
+  if (recording.writer != nullptr && is_pool(file)) {
     if (judge() != nullptr) judge()->forget();
     recording.writer->created();
     // The library's stores have no callbacks.
@@ -298,7 +295,7 @@ void created(const char* path) {
 
 void resized(int fd) {
   struct stat file;
-  if (!is_pool(fd, file)) return;
+  if (fstat(fd, &file) != 0 || !is_pool(file)) return;
   const Lock locked;
   if (recording.writer != nullptr &&
       static_cast<std::uint64_t>(file.st_size) > recording.pool_bytes)
