@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crash/hash.hpp"
 #include "crash/library.hpp"
 
 namespace nearfar::crash {
@@ -160,10 +161,10 @@ LeftOut first_left_out(const Log& log, std::size_t at) {
   return {};
 }
 
-/// Where a library's stores have the same caller, it does not matter which of them it is.
+/// Whether the program acts at the same line, reached by the same calls. Which of the stores of a
+/// library it is does not matter.
 bool same_place(const Site& a, const Site& b) {
-  if (a.caller() != nullptr && b.caller() != nullptr) return same_place(*a.caller(), *b.caller());
-  return a.caller() == b.caller() && a.place() == b.place() && std::strcmp(a.file(), b.file()) == 0;
+  return hash_calls(in_program(a)) == hash_calls(in_program(b));
 }
 
 bool is_place(const Site& site) { return site.line() != 0 || site.is_code(); }

@@ -36,8 +36,9 @@ void Explorer::count_stores() {
     if (!stores(events[i]) || of_library(events[i].site)) continue;
     ++result_.stores;
     result_.stores_tried += tried_[i];
-    places.insert(hash_place(events[i].site));
-    if (tried_[i]) tried.insert(hash_place(events[i].site));
+    const std::uint64_t place = hash_place(in_program(events[i].site));
+    places.insert(place);
+    if (tried_[i]) tried.insert(place);
   }
   result_.places = places.size();
   result_.places_tried = tried.size();

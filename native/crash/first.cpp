@@ -89,12 +89,12 @@ void Explorer::explore_new_places_at(const Persistency& model, const Point& poin
   }
 }
 
-/// Stores since the point before that are the first of their place, as events.
+/// Stores since the point before that are the first of their place and calls, as events.
 std::vector<std::size_t> Explorer::new_places(const Point& point) {
   std::vector<std::size_t> found;
   for (std::size_t i = point.since; i < point.event; ++i) {
     const storelog::Event& event = trace_.log.events[i];
-    if (stores(event) && !of_library(event.site) && places_.insert(hash_place(event.site)).second)
+    if (stores(event) && !of_library(event.site) && places_.insert(hash_calls(event.site)).second)
       found.push_back(i);
   }
   return found;

@@ -33,4 +33,12 @@ inline std::uint64_t hash_place(const storelog::Site& site) {
   return mix(std::hash<std::string_view>{}(site.file()), site.place());
 }
 
+/// Of a place and of the calls that led there.
+inline std::uint64_t hash_calls(const storelog::Site& site) {
+  std::uint64_t hash = 0;
+  for (const storelog::Site* at = &site; at != nullptr; at = at->caller())
+    hash = mix(hash, hash_place(*at));
+  return hash;
+}
+
 } // namespace nearfar::crash

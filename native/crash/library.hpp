@@ -1,4 +1,4 @@
-// Stores that libpmemobj and libpmem make on their own: of logs, lanes and the heap.
+// Libraries through which a program stores: their own lines say little, the program's call does.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,35 @@
 
 namespace nearfar::crash {
 
-/// Whether a store is such a library's, or the C library's on its behalf. They follow from what the
-/// program asked for, so that its own stores are explored and blamed first.
+/// libpmem or libpmemobj, by the path of a module.
+inline bool is_pmem(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with("libpmem");
+}
+
+/// The library of C or of C++, or the heap of `crash lint --heap` in its stead.
+inline bool is_c_library(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libpthread") ||
+         name.starts_with("libstdc++") || name.starts_with("libnearfar-crash-heap");
+}
+
+/// Whether a store is one that libpmemobj or libpmem makes on its own (of logs, lanes and the heap), or
+/// that the C library makes on its behalf. They follow from what the program asked for, so that its own
+/// stores are explored and blamed first.
 inline bool of_library(const storelog::Site& site) {
-  const std::string_view path = site.file();
-  if (site.is_code() && path.substr(path.rfind('/') + 1).starts_with("libpmem")) return true;
-  return site.caller() != nullptr && of_library(*site.caller());
+  if (!site.is_code()) return false;
+  return is_pmem(site.file()) ||
+         (is_c_library(site.file()) && site.caller() != nullptr && of_library(*site.caller()));
+}
+
+/// Where the program acts, or calls the library that does; the site itself if that is unknown.
+inline const storelog::Site& in_program(const storelog::Site& site) {
+  const storelog::Site* at = &site;
+  while (at->is_code() && (is_pmem(at->file()) || is_c_library(at->file()))) {
+    if (at->caller() == nullptr) return site;
+    at = at->caller();
+  }
+  return *at;
 }
 
 } // namespace nearfar::crash

@@ -1,7 +1,6 @@
 #include "crash/lint.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 
 #include "crash/library.hpp"
@@ -22,16 +21,9 @@ std::vector<LintFinding> with_sites(std::span<const JudgedFinding> found,
   for (const JudgedFinding& finding : ordered) {
     const Site site = named(finding.site);
     if (of_library(site)) continue;
-    const auto known = std::find_if(all.begin(), all.end(), [&](const LintFinding& other) {
-      return other.rule == finding.rule && other.site.place() == site.place() &&
-             std::strcmp(other.site.file(), site.file()) == 0;
-    });
-    if (known != all.end())
-      known->count += finding.count; // reached through another caller
-    else
-      all.push_back({finding.rule, site, named(finding.other), finding.address, finding.bytes,
-                     finding.count,
-                     finding.site < stacks.size() ? stacks[finding.site] : std::vector<Site>()});
+    all.push_back({finding.rule, site, named(finding.other), finding.address, finding.bytes,
+                   finding.count,
+                   finding.site < stacks.size() ? stacks[finding.site] : std::vector<Site>()});
   }
   return all;
 }

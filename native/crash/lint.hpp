@@ -19,7 +19,7 @@ namespace nearfar::crash {
 
 const char* name(Rule rule);
 
-/// One rule at one place of the program.
+/// One rule at one place of the program, which was reached in one way.
 struct LintFinding {
   Rule rule;
   storelog::Site site;

@@ -1,5 +1,6 @@
 #include "crash/lint.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
 #include <utility>
@@ -59,7 +60,7 @@ struct Program {
 
 using Found = std::vector<std::pair<Rule, std::uint64_t>>; // rule and line
 
-/// Has the events judged; the number of a site is that of its event.
+/// Has the events judged. Equal sites have one number.
 std::vector<LintFinding> judged(const Program& program, bool ended = true) {
   constexpr std::uint64_t pool_bytes = 1 << 16;
   auto memory = nearfar::os::map_range(Judge::memory_bytes(pool_bytes),
@@ -67,12 +68,14 @@ std::vector<LintFinding> judged(const Program& program, bool ended = true) {
   REQUIRE(memory);
   Judge judge(memory->data(), pool_bytes);
   std::vector<Site> sites;
-  for (const Event& event : program.log.events) {
+  for (std::size_t i = 0; i < program.log.events.size(); ++i) {
+    const Event& event = program.log.events[i];
+    const auto number = std::find(sites.begin(), sites.end(), event.site) - sites.begin();
+    if (static_cast<std::size_t>(number) == sites.size()) sites.push_back(event.site);
     const JudgedEvent next{event.kind,   of_library(event.site),
-                           event.thread, static_cast<std::uint32_t>(sites.size()),
+                           event.thread, static_cast<std::uint32_t>(number),
                            event.bytes,  event.address};
-    sites.push_back(event.site);
-    if (const auto use = program.uses.find(sites.size()); use != program.uses.end())
+    if (const auto use = program.uses.find(i + 1); use != program.uses.end())
       judge.take(use->second, next);
     else
       judge.take(next);

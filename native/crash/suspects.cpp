@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "crash/hash.hpp"
 #include "crash/library.hpp"
 #include "crash/ranges.hpp"
 
@@ -62,7 +62,6 @@ public:
   }
 
 private:
-  using Place = std::pair<std::uint64_t, std::string_view>;
   /// What a transaction, or an operation, logs and stores.
   struct Span {
     bool active = false;
@@ -72,8 +71,8 @@ private:
   };
 
   void add(Kind kind, std::uint32_t store, std::uint32_t after) {
-    const storelog::Site& site = log_.events[store].site;
-    found_[{kind, Place(site.place(), site.file())}].push_back({store, after, kind == not_logged});
+    const std::uint64_t calls = hash_calls(in_program(log_.events[store].site));
+    found_[{kind, calls}].push_back({store, after, kind == not_logged});
   }
 
   void pass(std::uint32_t number) {
@@ -179,7 +178,7 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> overdue_;   ///< stores, and the first fence
   std::uint32_t fence_ = 0;                                    ///< the last one, of any thread
   std::unordered_map<std::uint16_t, Span> spans_;
-  std::map<std::pair<Kind, Place>, std::vector<Suspect>> found_;
+  std::map<std::pair<Kind, std::uint64_t>, std::vector<Suspect>> found_; ///< by place and calls
 };
 
 } // namespace

@@ -29,8 +29,8 @@ enum class EventKind : std::uint8_t {
 };
 
 /// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
-/// file. A store of a library has a caller: where the program called the library. A value; nothing
-/// is allocated.
+/// file. It may have a caller: the call that led there, which may have one, too. A value; nothing is
+/// allocated.
 class Site {
 public:
   constexpr Site() = default;

@@ -1,9 +1,12 @@
 #include "crash/runtime/callers.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <dlfcn.h>
 #include <string_view>
 #include <unwind.h>
+
+#include "crash/library.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -23,8 +26,8 @@ Owner find_owner(const void* code) {
   if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) return Owner::program;
   const std::string_view path = info.dli_fname;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with("libpmem")) return Owner::library;
-  if (name.starts_with("libc.so") || name.starts_with("libpthread")) return Owner::c_library;
+  if (is_pmem(path)) return Owner::library;
+  if (is_c_library(path)) return Owner::c_library;
   return name.starts_with("libnearfar-crash-recorder") ? Owner::recorder : Owner::program;
 }
 
@@ -34,19 +37,12 @@ Owner owner_of(const void* code) {
   return slot.owner;
 }
 
-/// A return address and where it lies on the stack.
-struct Return {
-  const void* const* slot = nullptr;
-  const void* code = nullptr;
-
-  bool is_there() const { return slot == nullptr || *slot == code; }
-};
-
 struct Walk {
-  const void* library = nullptr; ///< the innermost frame of one
-  Callers found;
-  Return in_library, in_program;
+  bool from_library = false; ///< the code is of the C library or of a library
   bool from_c_library = false;
+  Callers found;
+  bool in_program = false; ///< the innermost frame of the program was passed
+  std::size_t outward = 0;
   int frames = 0;
 };
 constexpr int max_frames = 64;
@@ -56,41 +52,29 @@ Return return_of(_Unwind_Context* context, const void* code) {
   return {reinterpret_cast<const void* const*>(_Unwind_GetCFA(context)) - 1, code};
 }
 
+/// Takes a frame of the program. False if no more are wanted.
+bool add_program(Walk& walk, const Return& call) {
+  if (!walk.in_program) {
+    walk.in_program = true;
+    if (walk.from_library) walk.found.program = call;
+    return true;
+  }
+  if (walk.outward > 0 && walk.found.outward[walk.outward - 1].code == call.code) return true;
+  walk.found.outward[walk.outward++] = call;
+  return walk.outward < Callers::most;
+}
+
 /// Frames of the recorder and of the C library, a signal's among them, are passed over.
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   Walk& walk = *static_cast<Walk*>(argument);
   const auto* code = reinterpret_cast<const void*>(_Unwind_GetIP(context));
-  const Owner owner = owner_of(code);
-  const bool in_program =
-      owner == Owner::program && (walk.library != nullptr || walk.from_c_library);
-  if (owner == Owner::library && walk.library == nullptr) {
-    walk.library = code;
-    walk.in_library = return_of(context, code);
-  }
-  if (in_program) {
-    walk.found.program = code;
-    walk.in_program = return_of(context, code);
-    if (walk.from_c_library) walk.found.library = walk.library;
+  const Owner owner = code == nullptr ? Owner::unknown : owner_of(code);
+  if (owner == Owner::library && walk.from_c_library && !walk.in_program &&
+      walk.found.library.code == nullptr)
+    walk.found.library = return_of(context, code);
+  if (owner == Owner::program && !add_program(walk, return_of(context, code)))
     return _URC_END_OF_STACK;
-  }
   return ++walk.frames == max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
-}
-
-/// Walks that ended, by the store and the depth of the stack. While the same return addresses lie in
-/// the same places, the callers are the same.
-struct Walked {
-  const void* code = nullptr;
-  const void* frame = nullptr;
-  Return in_library, in_program;
-  Callers found;
-};
-constexpr std::size_t walked_count = 1 << 14;
-Walked walked[walked_count];
-
-Walked& walked_at(const void* code, const void* frame) {
-  const auto key =
-      reinterpret_cast<std::uintptr_t>(code) * 31 + reinterpret_cast<std::uintptr_t>(frame);
-  return walked[(key * 0x9e3779b97f4a7c15u) >> 50];
 }
 
 struct StackWalk {
@@ -118,20 +102,18 @@ std::span<const void*> program_stack(std::span<const void*> into) {
 
 bool is_in_library(const void* code) { return owner_of(code) == Owner::library; }
 
-Callers callers_of(const void* code) {
-  if (code == nullptr) return {};
-  const Owner owner = owner_of(code);
-  if (owner != Owner::library && owner != Owner::c_library) return {};
-  const void* frame = __builtin_frame_address(0);
-  Walked& last = walked_at(code, frame);
-  if (last.code == code && last.frame == frame && last.in_library.is_there() &&
-      last.in_program.is_there())
-    return last.found;
+bool Callers::are_there() const {
+  return library.is_there() && program.is_there() &&
+         std::all_of(outward.begin(), outward.end(),
+                     [](const Return& one) { return one.is_there(); });
+}
+
+Callers find_callers(const void* code) {
   Walk walk;
+  const Owner owner = owner_of(code);
   walk.from_c_library = owner == Owner::c_library;
+  walk.from_library = walk.from_c_library || owner == Owner::library;
   _Unwind_Backtrace(visit, &walk);
-  if (walk.found.program != nullptr && walk.in_library.is_there() && walk.in_program.is_there())
-    last = {code, frame, walk.in_library, walk.in_program, walk.found};
   return walk.found;
 }
 

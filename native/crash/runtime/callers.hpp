@@ -1,21 +1,37 @@
-// Where the program called libpmem or libpmemobj: the line that users know.
+// The calls that led to an event: a store in a helper function says little without its caller.
 //
 // Thread safety  the lock of the log is held (recording.cpp).
 #pragma once
 
+#include <array>
 #include <span>
 
 namespace nearfar::crash::runtime {
 
-/// Return addresses; null where there is none.
-struct Callers {
-  const void* library = nullptr; ///< in libpmem or libpmemobj, of a call of the C library
-  const void* program = nullptr; ///< in the program, of the call of a library
+/// A return address and where it lies on the stack.
+struct Return {
+  const void* const* slot = nullptr;
+  const void* code = nullptr; ///< null: there is none
+
+  bool is_there() const { return slot == nullptr || *slot == code; }
 };
 
-/// The calls that led to a store at `code`, if that is of the C library, libpmem or libpmemobj; else
-/// none. Walks the stack by its unwind tables: some microseconds.
-Callers callers_of(const void* code);
+struct Callers {
+  static constexpr int most = 3;
+  Return library; ///< in libpmem or libpmemobj, of a call of the C library
+  Return
+      program; ///< in the program, of the call of a library; none where the program's own code acts
+  /// In the program, of the function that acts or calls the library, and so on outward. Where a
+  /// function calls itself, once.
+  std::array<Return, most> outward;
+
+  /// While the same return addresses lie in the same places, the callers are the same.
+  bool are_there() const;
+};
+
+/// The calls that led to `code` where the recorder is now. Walks the stack by its unwind tables: some
+/// microseconds.
+Callers find_callers(const void* code);
 
 /// The calls in the program that led to where the recorder is now, innermost first, without libraries:
 /// as many return addresses as there are, or as fit. The program's own place is left out.

@@ -28,12 +28,6 @@ thread_local std::uint8_t host = 0;
 /// The thread has flushed lines, or made non-temporal stores, and no fence has followed.
 thread_local bool waits_for_fence = false;
 
-/// The calls that led to a store, if they are of interest: what a library does is not judged.
-std::optional<SiteNumber> caller_of(const void* code) {
-  if (judge() != nullptr && is_in_library(code)) return {};
-  return caller_site(*recording.writer, code);
-}
-
 /// Bytes of whole words, in which unseen stores are counted (coverage.hpp).
 std::uint64_t in_words(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
@@ -65,15 +59,14 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
       std::min<std::uint64_t>((bytes + 63) / 64 * 64, recording.pool_bytes - offset);
   const bool of_library = !faults && is_in_library(code);
   const Stored changes =
-      of_library ? Stored{.code = code, .caller = caller_of(code)} : Stored{0, 0};
+      of_library ? Stored{.site = site_of(*recording.writer, code)} : Stored{0, 0};
   const std::size_t changed =
       compare(region.alias + into, offset, lines, EventKind::store, author(), changes);
   if (faults || of_library || recording.has_children) return;
   recording.unseen += in_words(changed);
 }
 
-void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, const void* code) {
-  const std::optional<SiteNumber> caller = caller_of(code);
+void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site) {
   char* const shadow = recording.shadow;
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     // What was there already changes no image: a thread that waits for a lock would fill the log.
@@ -81,15 +74,15 @@ void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, co
         std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
       return;
     if (shadow != nullptr) std::memcpy(shadow + region.offset + into, region.alias + into, part);
-    put(kind, who, region.offset + into, part, region.alias + into, code, caller);
+    put(kind, who, region.offset + into, part, region.alias + into, site);
   });
 }
 
 /// Flushes of the whole pool; an event has less than 4 GiB.
-void put_flush_of_all(const void* code) {
+void put_flush_of_all(SiteNumber site) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30;
   for (std::uint64_t at = 0; at < recording.pool_bytes; at += most)
-    put(EventKind::flush, author(), at, std::min(most, recording.pool_bytes - at), nullptr, code);
+    put(EventKind::flush, author(), at, std::min(most, recording.pool_bytes - at), nullptr, site);
 }
 
 } // namespace
@@ -117,15 +110,14 @@ void continue_on_host(int number) {
 }
 
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
-         const void* code, std::optional<SiteNumber> caller) {
+         std::optional<SiteNumber> known) {
   const bool needs_fence = kind == EventKind::flush || kind == EventKind::nt_store;
   if (who != outside && (needs_fence || kind == EventKind::fence)) waits_for_fence = needs_fence;
-  const SiteNumber site = site_of(*recording.writer, code, caller);
+  const SiteNumber site = known ? *known : site_of(*recording.writer, nullptr);
   const auto size = static_cast<std::uint32_t>(bytes);
   if (judge() != nullptr)
-    judge()->take({kind, site.of_library,
-                   code == nullptr && !needs_fence ? Judge::any_thread : who.thread, site.number,
-                   size, address});
+    judge()->take({kind, site.of_library, !known && !needs_fence ? Judge::any_thread : who.thread,
+                   site.number, size, address});
   else
     recording.writer->event(kind, who.thread, site.number, address, size, data, who.host);
 }
@@ -137,7 +129,7 @@ std::uint64_t Stored::end_of_part(std::uint64_t at) const {
 }
 
 bool Stored::is_judged_whole(std::uint64_t from, std::uint64_t to) const {
-  return all && judge() != nullptr && code != nullptr && from >= begin && to <= end;
+  return all && judge() != nullptr && site && from >= begin && to <= end;
 }
 
 std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
@@ -159,13 +151,13 @@ std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, Ev
     std::memcpy(old + at, now + at, end - at);
     const bool of_another = stored.is_of_another(offset + at);
     if (of_another && __libc_single_threaded != 0) { // another process, or a call that is not seen
-      put(EventKind::nt_store, outside, offset + at, end - at, now + at, nullptr);
-      put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
+      put(EventKind::nt_store, outside, offset + at, end - at, now + at, {});
+      put(EventKind::fence, outside, 0, 0, nullptr, {});
       if (faults) recording.unseen += in_words(end - at);
     } else if (of_another) // its code is not known
-      put(kind, who, offset + at, end - at, now + at, nullptr);
+      put(kind, who, offset + at, end - at, now + at, {});
     else if (!stored.is_judged_whole(offset + at, offset + end))
-      put(kind, who, offset + at, end - at, now + at, stored.code, stored.caller);
+      put(kind, who, offset + at, end - at, now + at, stored.site);
     changed += end - at;
     at = end;
   }
@@ -181,8 +173,9 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   }
   const Lock locked;
   if (recording.writer == nullptr) return;
+  const SiteNumber site = site_of(*recording.writer, code);
   if (storelog::marks(kind)) {
-    put(kind, author(), bytes, 0, nullptr, code);
+    put(kind, author(), bytes, 0, nullptr, site);
     // A program that is killed loses little. Where stores are cheap to record, this is not.
     if (kind == EventKind::fence && seen == Seen::faults) recording.writer->flush();
     return;
@@ -192,7 +185,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
     const std::size_t size = from + part - first;
     if (kind == EventKind::flush) find_unseen(region, first - region.offset, size, code);
-    put(kind, author(), first, size, nullptr, code);
+    put(kind, author(), first, size, nullptr, site);
   });
 }
 
@@ -211,7 +204,7 @@ void report_synced(int fd, const void* code) {
     if (recording.writer == nullptr) return;
     for (int i = 0; i < regions.count; ++i)
       find_unseen(regions.region[i], 0, regions.region[i].bytes, code);
-    put_flush_of_all(code);
+    put_flush_of_all(site_of(*recording.writer, code));
   }
   report(EventKind::fence, nullptr, 0, code);
 }
@@ -221,12 +214,17 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   settle_stores();
   settle_transaction(code);
   const Lock locked;
-  if (!is_unrecorded()) put_store(kind, author(), at, bytes, code);
+  if (!is_unrecorded()) put_store(kind, author(), at, bytes, site_of(*recording.writer, code));
 }
 
-void report_store_of(Author who, const void* at, std::size_t bytes, const void* code) {
+void report_store_of(Author who, const void* at, std::size_t bytes, SiteNumber site) {
   const Lock locked;
-  if (!is_unrecorded()) put_store(EventKind::store, who, at, bytes, code);
+  if (!is_unrecorded()) put_store(EventKind::store, who, at, bytes, site);
+}
+
+SiteNumber site_of_store(const void* code) {
+  const Lock locked;
+  return recording.writer == nullptr ? SiteNumber{} : site_of(*recording.writer, code);
 }
 
 bool differs_from_log(const void* at, std::size_t bytes) {
@@ -266,8 +264,9 @@ void report_load(const void* at, std::size_t bytes, const void* code) {
   settle_stores_of_others(Range{at, bytes}); // what is loaded was stored before
   const Lock locked;
   if (recording.writer == nullptr) return;
+  const SiteNumber site = site_of(*recording.writer, code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
-    put(EventKind::load, author(), region.offset + into, part, nullptr, code);
+    put(EventKind::load, author(), region.offset + into, part, nullptr, site);
   });
 }
 
@@ -282,10 +281,10 @@ void report_changes(EventKind kind, const NamedBytes& stored, const void* code) 
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - page);
   const std::size_t size = std::min(stored.bytes.size(), page + bytes - at);
   const std::uint64_t begin = region->offset + at;
-  const Stored own{begin, begin + size, code, caller_of(code), stored.all};
+  const Stored own{begin, begin + size, site_of(*recording.writer, code), stored.all};
   compare(region->alias + page, region->offset + page, bytes, kind, author(), own);
   if (judge() == nullptr || !stored.all) return;
-  put(kind, author(), begin, size, nullptr, code, own.caller);
+  put(kind, author(), begin, size, nullptr, own.site);
 }
 
 } // namespace nearfar::crash::runtime

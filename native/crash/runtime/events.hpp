@@ -25,14 +25,14 @@ extern Recording recording;
 /// Who changes a file by write() before it is mapped, or in another process.
 inline constexpr Author outside{UINT16_MAX, 0};
 
+/// Without a site, it is one of unknown code.
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
-         const void* code, std::optional<SiteNumber> caller = {});
+         std::optional<SiteNumber> site);
 
-/// A store by an instruction: the bytes of the pool that it writes, and the calls that led to it.
+/// A store by an instruction: the bytes of the pool that it writes, and where it is.
 struct Stored {
   std::uint64_t begin = 0, end = ~std::uint64_t{0};
-  const void* code = nullptr;
-  std::optional<SiteNumber> caller = {};
+  std::optional<SiteNumber> site = {};
   bool all = true; ///< see NamedBytes
 
   /// Another thread stored what changed there while the page was open for this instruction, or

@@ -3,23 +3,36 @@
 //
 // How            NEARFAR_CRASH_HEAP=BYTES. The blocks lie one after another in a file without a name,
 //                which is mapped at the first of them and recorded as the pool. They are not used
-//                again once they are freed. Blocks that do not fit are the C library's.
+//                again once they are freed. Blocks that do not fit are the C library's, and a line in
+//                LOG.unrecorded says so.
 // Thread safety  all functions.
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace {
 
-std::once_flag made;
-std::size_t size = 0;  ///< bytes of the heap
-char* start = nullptr; ///< null if it could not be made
+constexpr std::size_t smallest_alignment = 16;
+
+std::once_flag made, noted;
+std::size_t size = 0;         ///< bytes of the heap
+char* start = nullptr;        ///< null if it could not be made
+std::size_t* sizes = nullptr; ///< of blocks, by their offset in units of the smallest alignment
 std::atomic<std::size_t> used{0};
+
+void* map(std::size_t bytes, int flags, int file) {
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, 0);
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
 
 /// The mapping is recorded by the recorder's mmap().
 void make() {
@@ -27,13 +40,23 @@ void make() {
   const std::size_t wanted = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
   const int file = wanted == 0 ? -1 : memfd_create("nearfar-crash-heap", MFD_CLOEXEC);
   if (file < 0) return;
-  if (ftruncate(file, static_cast<off_t>(wanted)) == 0) {
-    void* const mapped = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (mapped != MAP_FAILED) {
-      start = static_cast<char*>(mapped);
-      size = wanted;
-    }
+  const std::size_t table = (wanted / smallest_alignment + 1) * sizeof(std::size_t);
+  sizes = static_cast<std::size_t*>(map(table, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+  if (sizes != nullptr && ftruncate(file, static_cast<off_t>(wanted)) == 0) {
+    start = static_cast<char*>(map(wanted, MAP_SHARED, file));
+    if (start != nullptr) size = wanted;
   }
+  close(file);
+}
+
+void note_full() {
+  const char* const log = std::getenv("NEARFAR_CRASH_LOG");
+  if (log == nullptr) return;
+  char name[4096];
+  std::snprintf(name, sizeof name, "%s.unrecorded", log);
+  const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  dprintf(file, "the heap is full\n");
   close(file);
 }
 
@@ -41,13 +64,28 @@ void make() {
 void* take(std::size_t alignment, std::size_t bytes) {
   std::call_once(made, make);
   if (start == nullptr || bytes == 0) return nullptr;
+  alignment = std::max(alignment, smallest_alignment);
   std::size_t from = used.load();
   std::size_t at = 0;
   do {
     at = (from + alignment - 1) / alignment * alignment;
-    if (at + bytes > size) return nullptr;
+    if (at > size || bytes > size - at) {
+      std::call_once(noted, note_full);
+      return nullptr;
+    }
   } while (!used.compare_exchange_weak(from, at + bytes));
+  sizes[at / smallest_alignment] = bytes;
   return start + at;
+}
+
+bool is_own(const void* block) {
+  const char* const at = static_cast<const char*>(block);
+  return start != nullptr && at >= start && at < start + size;
+}
+
+std::size_t size_of(const void* block) {
+  return sizes[static_cast<std::size_t>(static_cast<const char*>(block) - start) /
+               smallest_alignment];
 }
 
 /// The function that this library's hides.
@@ -82,6 +120,30 @@ NEARFAR_ALIGNED(memalign)
 
 NEARFAR_EXPORT void free(void* block) noexcept {
   static auto* const real = next<void(void*)>("free");
-  const char* const at = static_cast<const char*>(block);
-  if (start == nullptr || at < start || at >= start + size) real(block);
+  if (!is_own(block)) real(block);
+}
+
+/// What grows stays in the heap.
+NEARFAR_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+  static auto* const real = next<void*(void*, std::size_t)>("realloc");
+  if (!is_own(block)) return real(block, bytes);
+  if (bytes == 0) return nullptr;
+  if (bytes <= size_of(block)) return block;
+  void* moved = take(smallest_alignment, bytes);
+  if (moved == nullptr) moved = std::malloc(bytes);
+  if (moved != nullptr) std::memcpy(moved, block, size_of(block));
+  return moved;
+}
+
+NEARFAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) noexcept {
+  if (bytes != 0 && count > SIZE_MAX / bytes) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(block, count * bytes);
+}
+
+NEARFAR_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+  static auto* const real = next<std::size_t(void*)>("malloc_usable_size");
+  return is_own(block) ? size_of(block) : real(block);
 }

@@ -21,6 +21,7 @@ struct Coming {
   std::atomic<const void*> at = nullptr; ///< null: nothing is to be recorded
   std::size_t bytes = 0;
   const void* code = nullptr;
+  SiteNumber site{};
   Author who{}; ///< of a program with several threads
 };
 thread_local Coming coming;
@@ -54,11 +55,11 @@ void settle_stores() {
   const void* const at = coming.at.load(std::memory_order_relaxed);
   if (at == nullptr || Lock::is_held()) return;
   const std::size_t bytes = coming.bytes;
-  const void* const code = coming.code;
+  const SiteNumber site = coming.site;
   if (!take(coming, at)) return;
   if (judge() == nullptr) settle_stores_of_others(); // the judge does not compare their order
-  settle_transaction(code);
-  report_store_of(author(), at, bytes, code);
+  settle_transaction(coming.code);
+  report_store_of(author(), at, bytes, site);
 }
 
 void settle_stores_of_others(std::optional<Range> lines) {
@@ -69,9 +70,9 @@ void settle_stores_of_others(std::optional<Range> lines) {
     const void* const stored = other->at.load();
     if (stored == nullptr || (lines && !is_in_lines(stored, *lines))) continue;
     const std::size_t size = other->bytes;
-    const void* const code = other->code;
+    const SiteNumber site = other->site;
     if (differs_from_log(stored, size) && take(*other, stored))
-      report_store_of(other->who, stored, size, code);
+      report_store_of(other->who, stored, size, site);
   }
 }
 
@@ -106,6 +107,7 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
   coming.bytes = bytes;
   coming.code = code;
+  coming.site = site_of_store(code);
   if (__libc_single_threaded == 0) coming.who = author();
   coming.at.store(at, std::memory_order_release);
 }

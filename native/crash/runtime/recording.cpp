@@ -246,7 +246,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   if (alias == nullptr) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
   if (recording.shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, {});
-  put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
+  put(EventKind::fence, outside, 0, 0, nullptr, {});
   recording.writer->flush();
   const RecordedRegion region{static_cast<char*>(start), bytes, at, alias, writable};
   watch(region);

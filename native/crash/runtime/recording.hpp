@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "crash/judge.hpp"
+#include "crash/runtime/sites.hpp"
 #include "storelog/event.hpp"
 
 namespace nearfar::crash::runtime {
@@ -138,7 +139,9 @@ void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// One that a callback announced, of this thread or of another.
-void report_store_of(Author who, const void* at, std::size_t bytes, const void* code);
+void report_store_of(Author who, const void* at, std::size_t bytes, SiteNumber site);
+/// Where the calling thread stores.
+SiteNumber site_of_store(const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.

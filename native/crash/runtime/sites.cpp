@@ -1,5 +1,6 @@
 #include "crash/runtime/sites.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
@@ -66,7 +67,6 @@ struct Numbered {
 };
 
 Numbered number_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
-  if (code == nullptr) return {name_code(writer, code, {}), false};
   const std::uint64_t key = caller ? 31 * (caller->number + 1ull) : 0;
   std::size_t at = ((reinterpret_cast<std::uintptr_t>(code) + key) * 0x9e3779b97f4a7c15u) >> 50;
   for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
@@ -89,20 +89,50 @@ void write_stack(LogWriter& writer, SiteNumber site) {
   writer.stack(site.number, {numbers, count});
 }
 
-} // namespace
-
-SiteNumber site_of(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
+/// The site of code that was reached by these calls, outermost first.
+SiteNumber number_of_call(LogWriter& writer, const void* code, const Callers& callers) {
+  std::optional<SiteNumber> caller;
+  const auto add = [&](const Return& call) {
+    if (call.code != nullptr) caller = number_of(writer, call.code, caller).site;
+  };
+  std::for_each(callers.outward.rbegin(), callers.outward.rend(), add);
+  add(callers.program);
+  add(callers.library);
   const auto [site, is_new] = number_of(writer, code, caller);
   // What a library does is not judged.
   if (is_new && judge() != nullptr && !site.of_library) write_stack(writer, site);
   return site;
 }
 
-std::optional<SiteNumber> caller_site(LogWriter& writer, const void* code) {
-  const Callers callers = callers_of(code);
-  if (callers.program == nullptr) return {};
-  const SiteNumber program = site_of(writer, callers.program);
-  return callers.library == nullptr ? program : site_of(writer, callers.library, program);
+/// Sites by the code and the depth of the stack.
+struct Known {
+  const void* code = nullptr;
+  const void* frame = nullptr;
+  Callers callers;
+  SiteNumber site{};
+};
+constexpr std::size_t known_count = 1 << 14;
+Known known[known_count];
+
+Known& known_at(const void* code, const void* frame) {
+  const auto key =
+      reinterpret_cast<std::uintptr_t>(code) * 31 + reinterpret_cast<std::uintptr_t>(frame);
+  return known[(key * 0x9e3779b97f4a7c15u) >> 50];
+}
+
+} // namespace
+
+SiteNumber site_of(LogWriter& writer, const void* code) {
+  if (code == nullptr) return name_code(writer, code, {});
+  // What a library does is not judged, so its calls are of no interest.
+  if (judge() != nullptr && is_in_library(code)) return number_of(writer, code, {}).site;
+  const void* const frame = __builtin_frame_address(0);
+  Known& last = known_at(code, frame);
+  if (last.code == code && last.frame == frame && last.callers.are_there()) return last.site;
+  const Callers callers = find_callers(code);
+  const SiteNumber site = number_of_call(writer, code, callers);
+  if (callers.are_there()) last = {code, frame, callers, site};
+  return site;
 }
 
 } // namespace nearfar::crash::runtime

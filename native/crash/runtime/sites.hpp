@@ -17,10 +17,8 @@ struct SiteNumber {
   friend bool operator==(const SiteNumber&, const SiteNumber&) = default;
 };
 
-/// `code` is a return address, or null if unknown.
-SiteNumber site_of(storelog::LogWriter& writer, const void* code,
-                   std::optional<SiteNumber> caller = {});
-/// The call that led to a store of a library; none for a store of the program.
-std::optional<SiteNumber> caller_site(storelog::LogWriter& writer, const void* code);
+/// Where an event happens: the code, and the calls that led there. `code` is a return address, or null
+/// if unknown. To be called where it happens, for the stack is looked at.
+SiteNumber site_of(storelog::LogWriter& writer, const void* code);
 
 } // namespace nearfar::crash::runtime

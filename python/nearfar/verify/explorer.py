@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -41,7 +42,10 @@ def explore(
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            line = BlamedLine(int(fields[0]), fields[1] == "1", *place_and_caller(fields[2]))
+            store = Reached.parse(fields[2])
+            line = BlamedLine(
+                int(fields[0]), fields[1] == "1", store.place, store.caller, store.calls
+            )
             result.findings[-1].lines.append(line)
         elif kind == "operation":
             result.findings[-1].operations.append(int(fields[0]))
@@ -70,7 +74,7 @@ def _take_counts(result: Exploration, fields: Sequence[str]) -> None:
 def turns(log: Path) -> list[Turn]:
     """Interleavings of created threads, from a log without any."""
     return [
-        Turn(int(f[0]), int(f[1]), place_and_caller(f[2])[0])
+        Turn(int(f[0]), int(f[1]), Reached.parse(f[2]).place)
         for kind, f in tool_output("turns", {"log": log})
         if kind == "turn"
     ]
@@ -96,15 +100,14 @@ def place_of(location: str) -> str:
 
 
 def _finding(fields: list[str]) -> Finding:
-    (store, caller), (before, before_caller) = map(place_and_caller, fields[3:5])
-    at, at_caller = place_and_caller(fields[15])
+    store, before, at = (Reached.parse(fields[number]) for number in (3, 4, 15))
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
         fields[1],
         fields[2],
-        store,
-        before,
+        store.place,
+        before.place,
         int(fields[5]),
         int(fields[6]),
         flags[0],
@@ -113,18 +116,40 @@ def _finding(fields: list[str]) -> Finding:
         int(fields[10]),
         int(fields[11]),
         fields[12],
-        store_caller=caller,
-        before_caller=before_caller,
+        store_caller=store.caller,
+        store_calls=store.calls,
+        before_caller=before.caller,
         caches_lost=fields[13],
         crash_before=fields[14],
-        crash_at=at_caller or at,
+        crash_at=at.own(),
     )
 
 
-def place_and_caller(location: str) -> tuple[str, str]:
-    """A place, and where the program called the library that it is in; empty if unknown."""
-    place, *callers = location.split(" called from ")
-    return place_of(place), callers[-1] if callers else ""
+#: Modules whose own code says little: the program's call of them does.
+_LIBRARY = re.compile(
+    r"(.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*\+0x[0-9a-f]+"
+)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A place; where the program called the library that it is in, or nothing; and the calls of
+    the program that led there, innermost first."""
+
+    place: str
+    caller: str
+    calls: tuple[str, ...]
+
+    @staticmethod
+    def parse(location: str) -> Reached:
+        """From the text of the native tool: each place, then where it was called from."""
+        places = [place_of(place) for place in location.split(" called from ")]
+        own = next((at for at, place in enumerate(places) if not _LIBRARY.fullmatch(place)), 0)
+        return Reached(places[0], places[own] if own else "", tuple(places[own + 1 :]))
+
+    def own(self) -> str:
+        """The place in the program, as far as it is known."""
+        return self.caller or self.place
 
 
 def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -185,29 +210,36 @@ def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]
 
 def with_lines(result: Exploration) -> None:
     """Replace code addresses in findings by source lines, if the programs have them."""
-    from nearfar.verify.symbols import source_frames
+    from nearfar.verify.symbols import program_calls, source_frames
 
     def all_places(finding: Finding) -> list[str]:
         own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
-        own += [finding.held, finding.crash_at]
-        return own + [place for line in finding.lines for place in (line.store, line.caller)]
+        own += [finding.held, finding.crash_at, *finding.store_calls]
+        return own + [
+            place for line in finding.lines for place in (line.store, line.caller, *line.calls)
+        ]
 
     known = source_frames({place for f in result.findings for place in all_places(f)})
 
     def named(place: str) -> str:
         return known.get(place, [place])[0]
 
+    def with_names(line: BlamedLine) -> BlamedLine:
+        calls = program_calls(line.calls, known)
+        return replace(line, store=named(line.store), caller=named(line.caller), calls=calls)
+
     result.findings = [
         replace(
             finding,
             store=named(finding.store),
             store_caller=named(finding.store_caller),
+            store_calls=program_calls(finding.store_calls, known),
             before=named(finding.before),
             before_caller=named(finding.before_caller),
             held=named(finding.held),
             crash_at=named(finding.crash_at),
             inlined_into=tuple(known.get(finding.store, [])[1:]),
-            lines=[replace(n, store=named(n.store), caller=named(n.caller)) for n in finding.lines],
+            lines=[with_names(line) for line in finding.lines],
         )
         for finding in result.findings
     ]

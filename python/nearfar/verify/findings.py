@@ -23,7 +23,7 @@ FAILURES = {
 #: Descriptions of a finding's ``missing``, the cause to fix.
 MISSING = {
     "flush": "is never flushed",
-    "late_flush": "is flushed only after the next fence",
+    "late_flush": "is flushed too late, after a fence or by another thread, to be durable",
     "fence": "is flushed, but no fence follows",
     "log": "overwrites in place what was not logged",
     "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
@@ -73,10 +73,12 @@ class BlamedLine:
     durable: bool
     store: str
     caller: str = ""
+    calls: tuple[str, ...] = ()
 
     def place(self) -> str:
-        """The store, and the call of the library that made it."""
-        return _called(self.store, self.caller)
+        """The store, and the calls of the library that made it and of the program's functions."""
+        calls = [*filter(None, (self.caller,)), *self.calls]
+        return self.store + (f", called from {', '.join(calls)}" if calls else "")
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,11 @@ class Finding:
     """One cause, with the first image that shows it. ``store`` is FILE:LINE.
 
     ``store_caller`` is the line of the program that called the library which made the store;
-    empty if the program made it. ``inlined_into``: FILE:LINE of the calls of inlined functions
-    around the store, outward. ``crash_at``: the place of the event before which the power
-    fails, a key of EVENTS (``crash_before``); empty at the end of the run, and in recovery.
+    empty if the program made it. ``store_calls``: FILE:LINE of the calls of the program that led
+    to this place, innermost first, as far as they are known. ``inlined_into``: FILE:LINE of the
+    calls of inlined functions around the store, outward. ``crash_at``: the place of the event
+    before which the power fails, a key of EVENTS (``crash_before``); empty at the end of the run,
+    and in recovery.
     ``caches_lost`` is a key of CRASHES. Where threads interleave, ``operations`` are those that
     had ended, and ``held`` is the store whose thread waited before its flush.
     """
@@ -107,6 +111,7 @@ class Finding:
     lines: list[BlamedLine] = field(default_factory=list)
     replay: str = ""
     store_caller: str = ""
+    store_calls: tuple[str, ...] = ()
     before_caller: str = ""
     caches_lost: str = "all"
     operations: list[int] = field(default_factory=list)
@@ -132,7 +137,10 @@ class Finding:
     def sentence(self) -> str:
         """A sentence that states the cause."""
         before = _called(self.before, self.before_caller)
-        order = f" before the store of {before}" if self.before else ""
+        late = " in time" if self.missing == "fence" else ""
+        if before == self.store:
+            before = "the same line by another call"
+        order = f" before the store of {before}" if self.before else late
         inlined = f" (inlined into {', '.join(self.inlined_into)})" if self.inlined_into else ""
         store = _called(self.store + inlined, self.store_caller)
         return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"

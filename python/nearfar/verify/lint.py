@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.errors import ExitCode
-from nearfar.verify.explorer import place_and_caller, recorded_log, tool_output
+from nearfar.verify.explorer import Reached, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
-#: Calls that are none of the program: what calls its main function, and headers of the C++ library,
-#: of which each thread that is started passes through several.
-_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x|\S*/include/c\+\+/")
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
@@ -94,6 +91,9 @@ class LintFinding:
     library: str = ""  # the place in the library that was called; empty for the program's own code
     inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
     calls: tuple[str, ...] = ()  # of the program, that led to the place first, innermost first
+    other_calls: tuple[
+        str, ...
+    ] = ()  # FILE:LINE of further calls of the function, with the same fault
 
     def sentence(self) -> str:
         """What is wrong."""
@@ -151,11 +151,11 @@ def lint(log: Path, judge: Path) -> LintResult:
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
-            (inner, caller), (other, other_caller) = map(place_and_caller, fields[1:3])
+            at, other = map(Reached.parse, fields[1:3])
             address, size, times = map(int, fields[3:6])
-            place, library = (caller, inner) if caller else (inner, "")
+            place, library = (at.caller, at.place) if at.caller else (at.place, "")
             result.findings.append(
-                LintFinding(fields[0], place, other_caller or other, address, size, times, library)
+                LintFinding(fields[0], place, other.own(), address, size, times, library)
             )
         elif kind == "call":
             found = result.findings[-1]
@@ -171,18 +171,27 @@ def lint(log: Path, judge: Path) -> LintResult:
 
 
 def _merged(findings: Iterable[LintFinding]) -> list[LintFinding]:
-    """One finding for each rule and line: a line may have several stores."""
+    """One finding for each rule and line: a line may have several stores, and be reached by
+    several calls."""
     found: dict[tuple[object, ...], LintFinding] = {}
     for f in findings:
         key = (f.rule, f.place, f.other, f.inlined_into)
         known = found.get(key)
-        found[key] = replace(known, times=known.times + f.times) if known else f
+        found[key] = _joined(known, f) if known else f
     return list(found.values())
+
+
+def _joined(first: LintFinding, again: LintFinding) -> LintFinding:
+    known = (*first.calls[:1], *first.other_calls)
+    further = tuple(call for call in again.calls[:1] if call not in known)
+    return replace(
+        first, times=first.times + again.times, other_calls=(*first.other_calls, *further)
+    )
 
 
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """The findings with source lines for code addresses, where the programs have them."""
-    from nearfar.verify.symbols import source_frames
+    from nearfar.verify.symbols import program_calls, source_frames
 
     found = list(findings)
     known = source_frames(
@@ -192,14 +201,13 @@ def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     def named(finding: LintFinding) -> LintFinding:
         place, *outward = known.get(finding.place, [finding.place])
         library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
-        calls = [line for call in finding.calls for line in known.get(call, [call])]
         return replace(
             finding,
             place=place,
             other=other,
             library=library,
             inlined_into=tuple(outward),
-            calls=tuple(line for line in calls if not _OUTSIDE.match(line)),
+            calls=program_calls(finding.calls, known),
         )
 
     return [named(finding) for finding in found]

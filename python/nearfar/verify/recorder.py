@@ -23,6 +23,8 @@ RECORDER = "libnearfar-crash-recorder.so"
 HEAP = "libnearfar-crash-heap.so"
 #: Its file without a name, as the kernel names it.
 HEAP_FILE = "memfd:nearfar-crash-heap"
+#: The line that the heap leaves next to the log (native/crash/runtime/heap.cpp).
+_HEAP_IS_FULL = "the heap is full"
 #: How long children of a program that has ended may go on.
 _CHILDREN_S = 2.0
 
@@ -90,12 +92,16 @@ def record(
         done = subprocess.run(program, env=environment, stdout=2, check=False, pass_fds=[held])
     except OSError as error:
         raise BadInputError(
-            f"cannot run {program[0]}: {error.strerror}", "name a program after --"
+            f"cannot run {program[0]}: {error.strerror}", "check the program after --"
         ) from None
     finally:
         os.close(held)
         select.select([ended], [], [], _CHILDREN_S)  # its children hold the other end
         os.close(ended)
+    if pool and not log.exists():
+        raise BadInputError(
+            f"{program[0]} did not map {pool}", "give the file that it maps, or leave out --pool"
+        )
     if not log.exists() and (file := find(program[0])) and (reason := ignores_preload(file)):
         raise BadInputError(
             f"{reason}: the recorder cannot be loaded into it", "link it with shared libraries"
@@ -118,6 +124,8 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
         )
     if str(recorded_pool(log)) in processes:
         found.append("a second process maps the pool for writing: its stores are not judged")
+    if _HEAP_IS_FULL in processes:
+        found.append("blocks that do not fit in --heap are not judged: give a larger size")
     return found
 
 

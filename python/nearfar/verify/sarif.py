@@ -48,9 +48,8 @@ def _result(finding: Finding) -> dict[str, object]:
         "level": "error",
         "message": {"text": f"{why}{cause} ({finding.what})"},
         "locations": [_location(finding.store_caller or finding.store)] if finding.store else [],
-        "relatedLocations": [
-            _location(line.caller or line.store) for line in finding.lines if line.store
-        ],
+        "relatedLocations": [_location(place) for place in finding.store_calls]
+        + [_location(line.caller or line.store) for line in finding.lines if line.store],
     }
 
 
@@ -63,7 +62,9 @@ def _lint_result(finding: LintFinding) -> dict[str, object]:
         "message": {"text": finding.sentence()},
         "locations": [_location(finding.place)] if finding.place else [],
         "relatedLocations": [
-            _location(place) for place in (finding.other, *finding.inlined_into) if place
+            _location(place)
+            for place in (finding.other, *finding.inlined_into, *finding.other_calls)
+            if place
         ],
         **({"stacks": [stack]} if finding.calls else {}),
     }

@@ -6,15 +6,21 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.process.functions import functions_at
 
 _PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)")
-_SYSTEM_HEADER = re.compile(r"/usr/(local/)?(include|lib/(gcc|clang|llvm-[0-9]+))/")
+#: Headers of the system, of the compiler, and those of ours that report intrinsics.
+_SYSTEM_HEADER = re.compile(
+    r"/usr/(local/)?(include|lib/(gcc|clang|llvm-[0-9]+))/|.*/nearfar/crash/reports\.h:"
+)
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+#: Calls that are none of the program: what calls its main function, and headers of the C++ library,
+#: of which each thread that is started passes through several.
+_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x|\S*/include/c\+\+/")
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,12 @@ def source_frames(places: Iterable[str]) -> dict[str, list[str]]:
         unknown = {p: at for p, at in offsets.items() if at not in lines}
         found |= {place: [name] for place, name in _functions(module, unknown).items()}
     return found
+
+
+def program_calls(calls: Iterable[str], known: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """Source lines of calls, inlined ones with the lines around them; those of the program only."""
+    lines = (line for call in calls for line in known.get(call, [call]))
+    return tuple(line for line in lines if not _OUTSIDE.match(line))
 
 
 def _own(frames: list[str]) -> list[str]:

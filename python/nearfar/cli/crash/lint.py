@@ -9,6 +9,8 @@ from nearfar.cli.crash import _flags
 from nearfar.errors import BadInputError
 from nearfar.units import parse_size
 
+_SMALLEST_HEAP, _LARGEST_HEAP = 4 << 10, 64 << 30  # a page; what the recorder can map
+
 Heap = Annotated[
     str | None,
     flags.size("--heap", "Take blocks of posix_memalign, so many bytes, as the pool."),
@@ -54,5 +56,15 @@ def lint(
 
     if heap and pool:
         raise BadInputError("--heap and --pool exclude each other", "leave one of them out")
-    done = judge(program, recorder, parse_size(heap) if heap else 0, pool)
+    done = judge(program, recorder, _heap_bytes(heap) if heap else 0, pool)
     return _flags.show(done, findings, located.lint, json, sarif)
+
+
+def _heap_bytes(text: str) -> int:
+    size = parse_size(text)
+    if not _SMALLEST_HEAP <= size <= _LARGEST_HEAP:
+        raise BadInputError(
+            f"--heap {text}: the heap has 4KiB to 64GiB",
+            "give the bytes of all blocks that the program allocates",
+        )
+    return size

@@ -114,6 +114,7 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         "",
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
         f"   {finding.sentence()}" if finding.store else "   cause: no single store",
+        *(f"   called from {', '.join(finding.store_calls)}" for _ in finding.store_calls[:1]),
         f"   crash {finding.moment()}, {finding.acknowledged:,} operations acknowledged; "
         f"{finding.violations:,} images, "
         f"the first is image {finding.found_at_image:,}",
@@ -124,7 +125,7 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         lines.append(f"   other threads went on between the store of {finding.held} and its flush")
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
-        lines.append(f"   line at {line.address:#x} {state}: {line.place().rstrip(',')}")
+        lines.append(f"   line at {line.address:#x} {state}: {line.place()}")
     if finding.replay:
         lines.append(f"   see it again: {finding.replay}")
     return "\n".join(lines)

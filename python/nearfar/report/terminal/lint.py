@@ -27,10 +27,15 @@ def _line(finding: LintFinding) -> str:
     level = RULES[finding.rule].level
     outward = "".join(f"\n  inlined into {line}" for line in finding.inlined_into)
     if finding.calls:
-        shown = finding.calls[:_CALLS]
-        rest = f", and {len(finding.calls) - _CALLS} more" if len(finding.calls) > _CALLS else ""
-        outward += f"\n  first called from {', '.join(shown)}{rest}"
+        outward += f"\n  first called from {_some(finding.calls)}"
+    if finding.other_calls:
+        outward += f"\n  and from {_some(finding.other_calls)}"
     return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}{outward}"
+
+
+def _some(calls: tuple[str, ...]) -> str:
+    rest = f", and {len(calls) - _CALLS} more" if len(calls) > _CALLS else ""
+    return ", ".join(calls[:_CALLS]) + rest
 
 
 def _count(number: int, what: str) -> str:
