@@ -18,9 +18,7 @@
 
 #include <immintrin.h>
 
-#include "crash/emm_reports.h"
-#include "crash/imm_reports.h"
-#include "crash/xmm_reports.h"
+#include "crash/all_reports.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,6 +15,7 @@
 
 #include "crash/hash.hpp"
 #include "crash/library.hpp"
+#include "crash/omissions.hpp"
 
 namespace nearfar::crash {
 
@@ -24,142 +25,6 @@ using storelog::Log;
 using storelog::Site;
 
 namespace {
-
-bool covers(const Event& event, std::uint64_t address, std::size_t bytes) {
-  return event.address < address + bytes && address < event.address + event.bytes;
-}
-
-bool covers_line(const Event& event, std::uint64_t address) {
-  const std::uint64_t line = address / line_bytes;
-  return event.bytes > 0 && event.address / line_bytes <= line &&
-         (event.address + event.bytes - 1) / line_bytes >= line;
-}
-
-/// Whether the host of the store `from` flushes the line of `address` before `to`, and before the
-/// next fence of its thread: a later flush is one that was missing.
-bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t address) {
-  for (std::size_t i = from; i < to && i < log.events.size(); ++i) {
-    if (log.events[i].kind == EventKind::fence && log.events[i].thread == log.events[from].thread)
-      return false;
-    if (log.events[i].kind == EventKind::flush && log.events[i].host == log.events[from].host &&
-        covers_line(log.events[i], address))
-      return true;
-  }
-  return false;
-}
-
-/// Whether the thread of event `from` makes a fence after it.
-bool fenced(const Log& log, std::size_t from) {
-  return std::any_of(log.events.begin() + static_cast<std::ptrdiff_t>(from), log.events.end(),
-                     [thread = log.events[from].thread](const Event& event) {
-                       return event.kind == EventKind::fence && event.thread == thread;
-                     });
-}
-
-/// What is missing of a store `from` to the line of `address` that is not flushed early enough. Where
-/// another thread flushes it, and a fence of that thread follows, it does so too late.
-Missing missing_flush(const Log& log, std::size_t from, std::uint64_t address) {
-  const Event& store = log.events[from];
-  bool after_fence = false; // of the store's thread
-  for (std::size_t i = from; i < log.events.size(); ++i) {
-    const Event& event = log.events[i];
-    after_fence |= event.kind == EventKind::fence && event.thread == store.thread;
-    if (event.kind != EventKind::flush || event.host != store.host || !covers_line(event, address))
-      continue;
-    const bool by_another = event.thread != store.thread && fenced(log, i);
-    return after_fence || by_another ? Missing::late_flush : Missing::fence;
-  }
-  return Missing::flush;
-}
-
-/// Events [first, last) of a log. In a log with transactions: the transaction around an event, or
-/// nothing if the event is in none. In others: the operation around it, or the whole log if the
-/// program has no operations.
-struct Span {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
-bool has_transactions(const Log& log) {
-  return std::any_of(log.events.begin(), log.events.end(),
-                     [](const Event& event) { return event.kind == EventKind::tx_begin; });
-}
-
-/// The span around event `at`; where that is the end of the log, the span before it.
-Span span_around(const Log& log, std::size_t at) {
-  const std::vector<Event>& events = log.events;
-  at = std::min(at, events.size());
-  const bool transactions = has_transactions(log);
-  const std::uint16_t thread =
-      events.empty() ? std::uint16_t{0} : events[std::min(at, events.size() - 1)].thread;
-  const auto is = [&](std::size_t i, EventKind transaction, EventKind operation) {
-    return transactions ? events[i].kind == transaction && events[i].thread == thread
-                        : events[i].kind == operation;
-  };
-  Span span{at, at};
-  while (span.first > 0 && !is(span.first - 1, EventKind::tx_begin, EventKind::begin)) {
-    if (transactions && is(span.first - 1, EventKind::tx_end, EventKind::end)) return {at, at};
-    --span.first;
-  }
-  if (transactions && span.first == 0) return {at, at};
-  while (span.last < events.size() && !is(span.last, EventKind::tx_end, EventKind::end))
-    ++span.last;
-  return span;
-}
-
-/// What the span around a store logs.
-struct Logged {
-  bool anything = false;
-  bool before = false; ///< these bytes, before the store
-  bool after = false;  ///< these bytes, but only after it
-};
-Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t bytes) {
-  Logged result;
-  const Span span = span_around(log, at);
-  for (std::size_t i = span.first; i < span.last; ++i) {
-    if (log.events[i].kind != EventKind::log) continue;
-    result.anything = true;
-    if (covers(log.events[i], address, bytes)) (i < at ? result.before : result.after) = true;
-  }
-  return result;
-}
-
-/// Whether any operation logs some of these bytes: then they are data. The stores that write a log
-/// itself are not logged.
-bool ever_logged(const Log& log, const Event& store) {
-  return std::any_of(log.events.begin(), log.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::log && covers(event, store.address, store.bytes);
-  });
-}
-
-bool uses_logs(const Log& log) {
-  return std::any_of(log.events.begin(), log.events.end(),
-                     [](const Event& event) { return event.kind == EventKind::log; });
-}
-
-/// Log or late_log for a store that changed data which its operation had not logged, though it logs
-/// others; logic for any other.
-Missing left_out(const Log& log, std::size_t at) {
-  const Event& event = log.events[at];
-  if (of_library(event.site)) return Missing::logic;
-  const Logged range = logged(log, at, event.address, event.bytes);
-  if (!range.anything || range.before || !ever_logged(log, event)) return Missing::logic;
-  return range.after ? Missing::late_log : Missing::log;
-}
-
-/// The first such store of the operation around event `at`, or null.
-struct LeftOut {
-  const Event* store = nullptr;
-  Missing missing = Missing::logic;
-};
-LeftOut first_left_out(const Log& log, std::size_t at) {
-  const Span span = span_around(log, at);
-  for (std::size_t i = span.first; i < span.last; ++i)
-    if (stores(log.events[i]))
-      if (const Missing missing = left_out(log, i); missing != Missing::logic)
-        return {&log.events[i], missing};
-  return {};
-}
 
 /// Whether the program acts at the same line, reached by the same calls. Which of the stores of a
 /// library it is does not matter.
@@ -231,6 +96,7 @@ void Explorer::keep_image(const std::vector<std::size_t>& versions, Finding& fin
     std::memcpy(finding.image.data() + std::size_t{choices.line} * line_bytes,
                 choices.versions[versions[slot]].data(), line_bytes);
   }
+  finding.image.resize(trace_.log.image.size());
 }
 
 /// Gives slots [first, last) the `wanted` versions, as far as the image still fails: all at once,
@@ -362,6 +228,28 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
     finding.missing = Missing::fence;
   else
     finding.missing = missing_flush(log, found.missing->event, found.missing_at);
+  const bool comes = finding.missing == Missing::fence || finding.missing == Missing::late_flush;
+  if (comes && is_torn(found, point, finding)) {
+    finding.missing = Missing::torn;
+    finding.before = {};
+  }
+}
+
+/// Whether a part of the store that is missing is durable, and nothing that was stored after it: no
+/// order of flushes would help.
+bool Explorer::is_torn(const Suspects& found, const Point& point, const Finding& finding) const {
+  const Log& log = log_of(*found.missing);
+  const Copy copy = copy_around(log, found.missing->event);
+  if (found.early != nullptr)
+    return found.early->recovery == found.missing->recovery && found.early->event >= copy.first &&
+           found.early->event < copy.last;
+  const auto at = [&](std::size_t event) {
+    return log.events.begin() + static_cast<std::ptrdiff_t>(event);
+  };
+  const auto lines = std::count_if(finding.lines.begin(), finding.lines.end(),
+                                   [](const BlamedLine& line) { return !line.durable; });
+  return copy.last <= point.event && static_cast<std::uint64_t>(lines) < copy.lines &&
+         std::none_of(at(copy.last), at(point.event), [](const Event& one) { return stores(one); });
 }
 
 /// Whether the image is good without the store at the failure point, and with all of it.
@@ -434,24 +322,6 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
     finding.store = event.site;
     return;
   }
-}
-
-const char* name(Failure failure) {
-  constexpr const char* names[] = {"none",       "refused",   "broken",         "lost",
-                                   "not_atomic", "leak",      "not_idempotent", "crashed",
-                                   "hung",       "disagreed", "failed",         "damaged"};
-  return names[static_cast<std::size_t>(failure)];
-}
-
-const char* name(Missing missing) {
-  constexpr const char* names[] = {"flush",    "late_flush", "fence", "log",
-                                   "late_log", "in_place",   "torn",  "logic"};
-  return names[static_cast<std::size_t>(missing)];
-}
-
-const char* name(CacheLoss loss) {
-  constexpr const char* names[] = {"all", "none", "host_0", "host_1"};
-  return names[static_cast<std::size_t>(loss)];
 }
 
 } // namespace nearfar::crash

@@ -18,8 +18,15 @@ Explorer::Explorer(Checked& checked, Arena& arena, const Trace& trace, const Opt
     : checked_(checked), arena_(arena), trace_(trace), options_(options),
       recovery_(arena_.memory(), arena_.bytes(), storelog::Recorder::Image::leave_out) {}
 
+/// An image is explored by lines. A file may end within one; what follows there is zero.
+std::vector<std::byte> Explorer::in_lines(std::span<const std::byte> image) {
+  std::vector<std::byte> lines(image.begin(), image.end());
+  lines.resize((image.size() + line_bytes - 1) / line_bytes * line_bytes);
+  return lines;
+}
+
 void Explorer::prepare() {
-  durable_ = trace_.log.image;
+  durable_ = in_lines(trace_.log.image);
   arena_.copy_all(durable_);
   durable_hash_ = 0;
   for (std::uint32_t line = 0; std::size_t{line} * line_bytes < durable_.size(); ++line)
@@ -366,7 +373,7 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
 
 /// How many images all failure points leave; crashes during recovery are not among them.
 double Explorer::count_all() const {
-  std::vector<std::byte> durable = trace_.log.image;
+  std::vector<std::byte> durable = in_lines(trace_.log.image);
   Persistency model(trace_.log, options_.loss, durable);
   std::vector<Undecided> undecided;
   double all = 0;
@@ -390,7 +397,7 @@ void Explorer::report_progress() {
 
 Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowledged,
                          bool in_flight, bool finished) {
-  durable_.assign(image.begin(), image.end());
+  durable_ = in_lines(image);
   arena_.copy_all(durable_);
   undecided_.clear();
   path_.clear();

@@ -101,6 +101,7 @@ private:
 
   std::size_t choose(std::size_t slot) override;
   void explore_points(Persistency& model, Point point, const Contents* recovered);
+  static std::vector<std::byte> in_lines(std::span<const std::byte> image);
   void prepare();
   void count_stores();
   void note_tried_stores(const Point& point);
@@ -110,6 +111,7 @@ private:
   void explore_new_places(bool briefly);
   void explore_suspects_at(const Persistency& model, const Point& point);
   void explore_new_places_at(const Persistency& model, const Point& point);
+  void explore_around(const Persistency& model, const Point& point, std::size_t store);
   std::vector<std::size_t> new_places(const Point& point);
   void explore_known_reads(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
@@ -165,6 +167,7 @@ private:
                     const Finding& finding) const;
   void name_culprit(const Persistency& model, const Point& point,
                     const std::vector<std::size_t>& versions, Finding& finding);
+  bool is_torn(const Suspects& found, const Point& point, const Finding& finding) const;
   bool only_torn_fails(const Persistency& model, const Point& point,
                        const std::vector<std::size_t>& versions);
   void blame_early(const Suspects& found, Finding& finding) const;

@@ -21,7 +21,7 @@ enum class Missing : std::uint8_t {
   log,        ///< it was overwritten in place without being logged
   late_log,   ///< it was logged, but only after it was overwritten
   in_place,   ///< it was overwritten in place, in a program that logs nothing
-  torn,       ///< it has more than eight bytes, and a part of it became durable (eADR)
+  torn,       ///< it has more than eight bytes, and only a part of it became durable
   logic,      ///< everything was durable in program order: program, recovery or checker is wrong
 };
 

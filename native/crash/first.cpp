@@ -1,6 +1,6 @@
 // Images that are likely to fail, before all others: those without a suspicious store, and those
 // around the first store of each line of source. In this order: two batches of suspects; if the
-// checker's reads are unknown, power fails just before and just after the first store of each line;
+// checker's reads are unknown, power fails just before, within and just after the first store of each line;
 // the other suspects; more images around those stores. A small budget is used up here.
 #include <algorithm>
 
@@ -81,21 +81,41 @@ void Explorer::explore_new_places_at(const Persistency& model, const Point& poin
   const std::vector<std::size_t> stores = new_places(point);
   if (stage_of_ == Stage::brief_places) {
     for (const std::size_t store : stores)
-      for (const std::size_t end : {store, store + 1})
-        explore_image(model, point, versions_until(model, point, end));
+      explore_around(model, point, store);
   } else if (!stores.empty()) {
     const bool lines = explore_single_lines(model, point, true);
     if (explore_prefixes(model, point, true) && lines) note_tried_stores(point);
   }
 }
 
-/// Stores since the point before that are the first of their place and calls, as events.
+/// Power fails just before a store, just after it, and between its lines.
+void Explorer::explore_around(const Persistency& model, const Point& point, std::size_t store) {
+  const std::vector<std::size_t> before = versions_until(model, point, store);
+  const std::vector<std::size_t> after = versions_until(model, point, store + 1);
+  explore_image(model, point, before);
+  explore_image(model, point, after);
+  const storelog::Event& event = trace_.log.events[store];
+  const std::uint64_t first = event.address / line_bytes;
+  const std::uint64_t last = (event.address + event.bytes - 1) / line_bytes;
+  if (first == last) return;
+  std::vector<std::size_t> lower = before, upper = after; // halves that are durable
+  for (std::size_t slot = 0; slot < undecided_.size(); ++slot)
+    if (undecided_[slot].line <= (first + last) / 2) std::swap(lower[slot], upper[slot]);
+  explore_image(model, point, lower);
+  explore_image(model, point, upper);
+}
+
+/// Stores since the point before that are the first of their place and calls, as events. One that
+/// overwrites is another than one to memory that is still zero.
 std::vector<std::size_t> Explorer::new_places(const Point& point) {
   std::vector<std::size_t> found;
   for (std::size_t i = point.since; i < point.event; ++i) {
     const storelog::Event& event = trace_.log.events[i];
-    if (stores(event) && !of_library(event.site) && places_.insert(hash_calls(event.site)).second)
-      found.push_back(i);
+    if (!stores(event) || of_library(event.site)) continue;
+    const auto bytes = std::span(durable_).subspan(event.address, event.bytes);
+    const bool overwrites =
+        std::any_of(bytes.begin(), bytes.end(), [](std::byte one) { return one != std::byte{0}; });
+    if (places_.insert(mix(hash_calls(event.site), overwrites)).second) found.push_back(i);
   }
   return found;
 }

@@ -1,3 +1,9 @@
 /* The header of the compiler, and reports of its flushes, fences and non-temporal stores. */
+#ifdef NEARFAR_CRASH_INSIDE
 #include_next <xmmintrin.h>
-#include "xmm_reports.h"
+#else
+#define NEARFAR_CRASH_INSIDE /* the compiler's headers include each other */
+#include_next <xmmintrin.h>
+#undef NEARFAR_CRASH_INSIDE
+#include "all_reports.h"
+#endif

@@ -1,13 +1,10 @@
-// Calls that the recorder replaces: mapping, reads and writes of files, and libpmem's flushes and
-// copies. Found before the
-// libraries' own, for it is preloaded. Those of the C library are in strings.cpp.
+// Calls that the recorder replaces: of mappings, and libpmem's flushes and copies. Found before the
+// libraries' own, for it is preloaded. Those of files are in files.cpp, those of strings in strings.cpp.
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "crash/runtime/copies.hpp"
@@ -35,38 +32,6 @@ void drain_unless(unsigned flags, const void* code) {
 void persist(const void* at, std::size_t bytes, const void* code) {
   report(EventKind::flush, at, bytes, code);
   report(EventKind::fence, nullptr, 0, code);
-}
-
-/// A call that has written to a descriptor, of the pool or one by which others learn of stores.
-template <class Call>
-ssize_t write_to(int fd, const void* code, const Call& call) {
-  settle_stores();
-  const ssize_t written = call();
-  if (written > 0 && regions.count > 0)
-    if (const off_t end = lseek(fd, 0, SEEK_CUR); end >= written)
-      report_written(fd, static_cast<std::uint64_t>(end - written),
-                     static_cast<std::size_t>(written), code);
-  return written;
-}
-/// One that names the offset in the file.
-template <class Call>
-ssize_t write_at(int fd, off_t offset, const void* code, const Call& call) {
-  settle_stores();
-  const ssize_t written = call();
-  if (written > 0 && regions.count > 0)
-    report_written(fd, static_cast<std::uint64_t>(offset), static_cast<std::size_t>(written), code);
-  return written;
-}
-
-/// A call that reads into memory: into the pool through its writable mapping, then a store.
-template <class Call>
-ssize_t read_into(void* to, std::size_t bytes, const void* code, const Call& call) {
-  settle_stores();
-  char* const own = writable(to, bytes);
-  const ssize_t got = call(own != nullptr ? own : to);
-  if (own != nullptr && got > 0)
-    report_store(EventKind::store, to, static_cast<std::size_t>(got), code);
-  return got;
 }
 
 } // namespace
@@ -118,67 +83,9 @@ NEARFAR_EXPORT int ftruncate(int fd, off_t bytes) noexcept {
   return done;
 }
 NEARFAR_EXPORT int ftruncate64(int fd, off64_t bytes) noexcept { return ftruncate(fd, bytes); }
-NEARFAR_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
-  return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_read, fd, at, bytes); });
-}
-NEARFAR_EXPORT ssize_t pread(int fd, void* to, std::size_t bytes, off_t offset) {
-  return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
-}
-NEARFAR_EXPORT ssize_t pread64(int fd, void* to, std::size_t bytes, off64_t offset) {
-  return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
-}
-NEARFAR_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) {
-  return write_to(fd, NEARFAR_CALLER, [&] { return syscall(SYS_write, fd, from, bytes); });
-}
-NEARFAR_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
-  return write_to(fd, NEARFAR_CALLER, [&] { return syscall(SYS_writev, fd, parts, count); });
-}
-NEARFAR_EXPORT ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t offset) {
-  return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwrite64, fd, from, bytes, offset); });
-}
-NEARFAR_EXPORT ssize_t pwrite64(int fd, const void* from, std::size_t bytes, off64_t offset) {
-  return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwrite64, fd, from, bytes, offset); });
-}
-NEARFAR_EXPORT ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
-  return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwritev, fd, parts, count, offset, 0); });
-}
-NEARFAR_EXPORT ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t offset) {
-  return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwritev, fd, parts, count, offset, 0); });
-}
-NEARFAR_EXPORT ssize_t sendfile(int fd, int from, off_t* offset, std::size_t bytes) noexcept {
-  return write_to(fd, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_sendfile, fd, from, offset, bytes); });
-}
-NEARFAR_EXPORT ssize_t sendfile64(int fd, int from, off64_t* offset, std::size_t bytes) noexcept {
-  return write_to(fd, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_sendfile, fd, from, offset, bytes); });
-}
-NEARFAR_EXPORT ssize_t copy_file_range(int from, off64_t* from_offset, int fd, off64_t* offset,
-                                       std::size_t bytes, unsigned flags) {
-  const auto call = [&] {
-    return syscall(SYS_copy_file_range, from, from_offset, fd, offset, bytes, flags);
-  };
-  return offset == nullptr ? write_to(fd, NEARFAR_CALLER, call)
-                           : write_at(fd, *offset, NEARFAR_CALLER, call);
-}
 NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   if ((flags & MS_SYNC) != 0) persist(at, bytes, NEARFAR_CALLER);
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));
-}
-NEARFAR_EXPORT int fsync(int fd) {
-  report_synced(fd, NEARFAR_CALLER);
-  return static_cast<int>(syscall(SYS_fsync, fd));
-}
-NEARFAR_EXPORT int fdatasync(int fd) {
-  report_synced(fd, NEARFAR_CALLER);
-  return static_cast<int>(syscall(SYS_fdatasync, fd));
 }
 
 // libpmem. The flushes themselves are left out: what is recorded is not relied upon.

@@ -1,7 +1,7 @@
 // Calls after which other threads go on: the thread releases a lock, wakes a thread, or waits. Others may
 // rely on what it has stored from here on, so a store that waits for the thread's next call
 // (instrumented.cpp) is recorded first. Atomic operations are calls of the compiler's; write() and the
-// like are in calls.cpp, the end of a thread is in threads.cpp.
+// like are in files.cpp, the end of a thread is in threads.cpp.
 #include <csignal>
 #include <ctime>
 #include <dlfcn.h>

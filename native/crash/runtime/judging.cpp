@@ -18,6 +18,7 @@ namespace nearfar::crash::runtime {
 namespace {
 
 os::LibraryDescriptor file;
+char file_path[64] = ""; ///< of another process's descriptor: by it, the file is opened again
 bool requested = false;
 alignas(Judge) char judge_memory[sizeof(Judge)];
 Judge* current = nullptr;
@@ -33,12 +34,14 @@ void request_judgement(const char* path) {
     _exit(126);
   }
   requested = true;
+  std::snprintf(file_path, sizeof file_path, "%s", path);
   file.adopt(os::File(fd));
 }
 
 bool begin_judgement(std::uint64_t pool_bytes) {
   if (!requested) return true;
   const std::size_t bytes = Judge::memory_bytes(pool_bytes);
+  if (file.get() < 0) file.reopen(file_path, O_RDWR); // the program closes what it does not know
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return false;
   void* memory = reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
                                                  MAP_SHARED | MAP_NORESERVE, file.get(), 0));

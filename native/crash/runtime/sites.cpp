@@ -104,20 +104,25 @@ SiteNumber number_of_call(LogWriter& writer, const void* code, const Callers& ca
   return site;
 }
 
-/// Sites by the code and the depth of the stack.
+/// Sites by the code and the depth of the stack. A function has several callers at one depth.
 struct Known {
   const void* code = nullptr;
   const void* frame = nullptr;
   Callers callers;
   SiteNumber site{};
 };
-constexpr std::size_t known_count = 1 << 14;
-Known known[known_count];
+constexpr std::size_t ways = 8;
+constexpr std::size_t known_count = 1 << 11;
+struct KnownSet {
+  Known known[ways];
+  std::size_t next = 0; ///< to be replaced
+};
+KnownSet known_sets[known_count];
 
-Known& known_at(const void* code, const void* frame) {
+KnownSet& known_at(const void* code, const void* frame) {
   const auto key =
       reinterpret_cast<std::uintptr_t>(code) * 31 + reinterpret_cast<std::uintptr_t>(frame);
-  return known[(key * 0x9e3779b97f4a7c15u) >> 50];
+  return known_sets[(key * 0x9e3779b97f4a7c15u) >> 53];
 }
 
 } // namespace
@@ -127,11 +132,12 @@ SiteNumber site_of(LogWriter& writer, const void* code) {
   // What a library does is not judged, so its calls are of no interest.
   if (judge() != nullptr && is_in_library(code)) return number_of(writer, code, {}).site;
   const void* const frame = __builtin_frame_address(0);
-  Known& last = known_at(code, frame);
-  if (last.code == code && last.frame == frame && last.callers.are_there()) return last.site;
+  KnownSet& set = known_at(code, frame);
+  for (const Known& one : set.known)
+    if (one.code == code && one.frame == frame && one.callers.are_there()) return one.site;
   const Callers callers = find_callers(code);
   const SiteNumber site = number_of_call(writer, code, callers);
-  if (callers.are_there()) last = {code, frame, callers, site};
+  if (callers.are_there()) set.known[set.next++ % ways] = {code, frame, callers, site};
   return site;
 }
 

@@ -1,0 +1,92 @@
+"""Stores in helpers of the program, copies that a power failure tears, and calls of the kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Outcome, RunNearfar
+from crashing import PROGRAMS, document, needs_explorer, needs_libpmem
+from test_crash_recorders import RECORDERS, compiled_for
+
+pytestmark = [needs_explorer, needs_libpmem]
+
+
+def line_of(name: str, mark: str) -> str:
+    """FILE:LINE of the line of a program that has the mark in a comment."""
+    lines = (PROGRAMS / f"{name}.c").read_text().splitlines()
+    return f"{name}.c:{1 + next(at for at, line in enumerate(lines) if f'/* {mark} */' in line)}"
+
+
+def crash(
+    run: RunNearfar, verb: str, recorder: str, folder: Path, name: str, *flags: str
+) -> Outcome:
+    program = compiled_for(recorder, folder, name, "-D_GNU_SOURCE")
+    flags = ("--recorder", recorder, "--json", "-", *flags)
+    return run("crash", verb, *flags, "--", str(program), str(folder / "pool"))
+
+
+def places(paths: list[str]) -> list[str]:
+    return [Path(path).name for path in paths]
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_lint_names_the_wrong_calls_of_a_helper(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    done = crash(run_nearfar, "lint", recorder, tmp_path, "helpers")
+    found = {each["rule"]: each for each in document(done)["findings"]}
+    assert set(found) == {"unflushed", "needless_flush"}, done
+    store, flush = found["unflushed"], found["needless_flush"]
+    assert Path(store["place"]).name == line_of("helpers", "STORE")
+    assert places(store["calls"])[1] == line_of("helpers", "WRONG")
+    assert (store["times"], store["other_calls"]) == (1, [])
+    blamed = [flush["place"], *flush["inlined_into"]]
+    assert line_of("helpers", "FLUSH") in places(blamed)
+    assert places(flush["calls"]) == [line_of("helpers", "NEEDLESS")]
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_run_names_the_wrong_call_of_a_helper(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    done = crash(run_nearfar, "run", recorder, tmp_path, "helpers")
+    (finding,) = document(done)["findings"]
+    assert Path(finding["store"]).name == line_of("helpers", "STORE")
+    assert finding["missing"] == "flush"
+    assert places(finding["store_calls"])[1] == line_of("helpers", "WRONG")
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_copy_in_place_is_found_at_once(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    done = crash(run_nearfar, "run", recorder, tmp_path, "page_in_place", "--budget", "50")
+    found = document(done)["findings"]
+    assert {Path(each["store"]).name for each in found} == {line_of("page_in_place", "TORN")}
+    assert "torn" in {each["missing"] for each in found}, found
+    assert (tmp_path / found[0]["image"]).stat().st_size == (tmp_path / "pool").stat().st_size
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_the_kernel_reads_into_the_pool(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    found = document(crash(run_nearfar, "lint", recorder, tmp_path, "read_into_pool"))
+    assert not found["warnings"]
+    stored = {Path(each["place"]).name for each in found["findings"]}
+    lines = (PROGRAMS / "read_into_pool.c").read_text().splitlines()
+    assert stored == {
+        f"read_into_pool.c:{number}" for number, line in enumerate(lines, 1) if "/* READ */" in line
+    }
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_descriptors_are_closed_before_the_pool_is_mapped(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (finding,) = document(crash(run_nearfar, "lint", recorder, tmp_path, "closed_range"))[
+        "findings"
+    ]
+    assert Path(finding["place"]).name == line_of("closed_range", "STORE")
