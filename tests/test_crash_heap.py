@@ -72,7 +72,7 @@ int main(void) {
 """
 
 
-def test_blocks_are_resized_and_a_full_heap_is_told(
+def test_blocks_are_resized_and_a_full_heap_is_reported(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     program = compile_c(tmp_path, "grown", GROWN, "-O1")
