@@ -113,7 +113,7 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
     lines = [
         "",
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
-        f"   {finding.sentence()}" if finding.store else "   cause: no single store",
+        f"   {finding.sentence()}" if finding.store else "   cause: no store that was seen",
         *(f"   called from {', '.join(finding.store_calls)}" for _ in finding.store_calls[:1]),
         f"   crash {finding.moment()}, {finding.acknowledged:,} operations acknowledged; "
         f"{finding.violations:,} images, "
@@ -125,7 +125,7 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         lines.append(f"   other threads went on between the store of {finding.held} and its flush")
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
-        lines.append(f"   line at {line.address:#x} {state}: {line.place()}")
+        lines.append(f"   line at {line.address:#x} {state}: {line.place() or 'a store that was not seen'}")
     if finding.replay:
         lines.append(f"   see it again: {finding.replay}")
     return "\n".join(lines)
