@@ -24,6 +24,7 @@ from typing import Any
 
 from nearfar.machine.topology import this_machine
 from nearfar.measure import host as host_measurement
+from nearfar.measure.host_figures import SOURCE
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.timed import Case, TimedPlan
 from nearfar.model import validation
@@ -130,7 +131,7 @@ def _drift(before: Host) -> None:
     after = host_measurement.measure(session, CPU, 3)
     for key, figure in after.figures.items():
         then = before.figures.get(key)
-        if figure.source == host_measurement.SOURCE and then is not None:
+        if figure.source == SOURCE and then is not None:
             print(f"{key}: calibrated {_numbers(then)}, afterwards {_numbers(figure)}")
 
 

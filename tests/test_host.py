@@ -17,7 +17,8 @@ from nearfar.errors import MachineError
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
-from nearfar.measure.host import LARGEST, HostMeter, Regions
+from nearfar.measure.host import HostMeter
+from nearfar.measure.host_regions import LARGEST, Regions
 from nearfar.measure.last_cache import Sweeps
 from nearfar.measure.memory import MemoryMeter, MemoryPlan, Pass, Timed, _is_settled
 from nearfar.measure.session import Samples, Session

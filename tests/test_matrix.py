@@ -14,7 +14,8 @@ from nearfar.machine.topology import machine_from, this_machine
 from nearfar.measure import matrix
 from nearfar.measure.progress import Progress
 from nearfar.measure.session import Session
-from nearfar.measure.study import STUDY, Study, StudyPlan, study_shares
+from nearfar.measure.study import Study
+from nearfar.measure.study_plan import STUDY, StudyPlan, study_shares
 from nearfar.noise import NoiseMeter
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Run, Sections

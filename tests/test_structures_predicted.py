@@ -16,7 +16,7 @@ from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.measure.progress import silent
 from nearfar.measure.session import Effort, Session
-from nearfar.measure.study import STUDY
+from nearfar.measure.study_plan import STUDY
 from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model import slowdowns, structure_results, validation
 from nearfar.model.devices import far_memory, is_disk, near_memory

@@ -16,7 +16,7 @@ A measurement consists of epochs, each on fresh memory. The caller may spread th
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,21 +26,22 @@ from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
 from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase, ChasePlan
-from nearfar.measure.latency import octaves
+from nearfar.measure.host_figures import (
+    SOURCE,
+    cache_levels,
+    figure_of,
+    held_by_caches,
+    measured,
+    translation,
+)
+from nearfar.measure.host_regions import LARGEST, Regions
 from nearfar.measure.memory import MemoryMeter, plan_of
 from nearfar.measure.session import Samples, Session
-from nearfar.measure.tiers import origin_of
 from nearfar.noise import Watch
 from nearfar.profiles.this_host import this_host
 from nearfar.records.profile import DISTURBED, Figure, Host, Measured
-from nearfar.records.shape import Origin
-from nearfar.stats import Estimate, lower_quartile, median
-from nearfar.units import MIB
+from nearfar.stats import lower_quartile, median
 
-SOURCE = "nearfar"
-LARGEST = 128 * MIB
-#: The largest region of chases that visit each line twice. Linking a larger one takes too long.
-MAX_REVISITED = 64 * MIB
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
 FLUSH_REPEATS = 5
@@ -49,63 +50,9 @@ LINES_A_FENCE = 4
 #: only if neither CPU nor hypervisor reports them, because reported values agree better with
 #: chases.
 TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16}
-_PAGE = 4096
-#: If the caches held more than this fraction of a region, they are assumed to have held all of it.
-_WHOLE = 0.85
-#: A load from the last cache takes less than this fraction of a load from memory.
-_FAR_FROM_MEMORY = 0.25
 #: A measurement is complete after this number of epochs over this time, because the use of the
 #: cache by other programs changes within minutes.
 WHOLE_EPOCHS, WHOLE_S = 4, 60.0
-
-
-@dataclass(frozen=True)
-class Regions:
-    """Regions of the chases, in bytes."""
-
-    #: One region for each level, by the key of its latency.
-    levels: dict[str, int]
-    #: Regions whose lines are visited twice a round.
-    revisited: tuple[int, ...]
-    #: Regions larger than the reach of the first TLB level and smaller than that of the second.
-    within: tuple[int, ...]
-    #: Regions larger than the reach of the second TLB level.
-    walked: tuple[int, ...]
-
-    @staticmethod
-    def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
-        """The regions for the cache sizes of a host.
-
-        Regions of cache levels are well below the size of their cache. That of the last cache is
-        only twice the second cache, because other programs may use most of the last cache.
-        """
-        l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
-        most = min(largest, MAX_REVISITED)
-        first, reach = (int(host.scalar(f"{level}_entries")) * _PAGE for level in ("dtlb", "stlb"))
-        walked = octaves(2 * reach, max(4 * reach, most), steps_per_octave, ONCE)
-        revisited = sorted({*octaves(2 * l2, most, steps_per_octave, ONCE), *walked})
-        return Regions(
-            {
-                "l1_load_ns": l1 // 2,
-                "l2_load_ns": l2 // 4,
-                "l3_load_ns": 2 * l2,
-                "near_read_latency_ns": largest,
-            },
-            tuple(revisited),
-            tuple(region for region in revisited if 2 * first <= region <= reach // 2),
-            tuple(walked),
-        )
-
-    def chases(self) -> tuple[Chase, ...]:
-        """All chases. The chase over memory runs alone, and as several concurrent ones."""
-        largest = self.levels["near_read_latency_ns"]
-        return (
-            *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
-            Chase("thp", largest, ONCE, AT_ONCE),
-            *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
-            *(Chase("4k", r, REVISITED, 1) for r in (*self.within, *self.walked)),
-            Chase("4k", largest, IN_TURN, 1),
-        )
 
 
 @dataclass
@@ -165,16 +112,16 @@ class HostMeter:
         short = self.epochs < WHOLE_EPOCHS or elapsed_s < WHOLE_S
         raw = self._chases.raw
         times = {chase: lower_quartile(raw[chase]) for chase in raw}
-        levels = _levels(self._regions, times)
+        levels = cache_levels(self._regions, times)
         stream = Chase("4k", self._regions.levels["near_read_latency_ns"], IN_TURN, 1)
         figures = {
             **self._host.figures,
             **levels,
-            **_held(self._host, self._regions, times, levels),
+            **held_by_caches(self._host, self._regions, times, levels),
             **self._last_cache(short=short),
-            **_translation(self._host, self._regions, self._chases),
-            "near_stream_line_ns": _figure(times[stream]),
-            **{key: _figure(median(found), "shm:") for key, found in self._flushes.items()},
+            **translation(self._host, self._regions, self._chases),
+            "near_stream_line_ns": figure_of(times[stream]),
+            **{key: figure_of(median(found), "shm:") for key, found in self._flushes.items()},
         }
         memories: dict[str, dict[str, Figure]] = {}
         for memory in self._memories:
@@ -218,7 +165,7 @@ class HostMeter:
         if short and self.disturbed:
             high = max(high, reported)
             note += f"; {DISTURBED}, which keep some of it"
-        return {"l3_bytes": _measured("B", value, low, high, note=note)}
+        return {"l3_bytes": measured("B", value, low, high, note=note)}
 
     def _sweeps(self, chains: int) -> last_cache.Sweeps:
         raw, regions = self._chases.raw, self._regions
@@ -277,141 +224,6 @@ def _with_tlb(host: Host) -> Host:
     )
 
 
-def _levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figure]:
-    found = {key: times[Chase("thp", region, ONCE, 1)] for key, region in regions.levels.items()}
-    figures = {key: _figure(estimate) for key, estimate in found.items()}
-    return {**figures, "l3_load_ns": _last_level(regions, times, found)}
-
-
-def _last_level(
-    regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Estimate]
-) -> Figure:
-    """The latency of a hit in the last cache.
-
-    It is that of a chase over a region somewhat larger than the second cache. If other programs
-    evict this region from the last cache, it is derived from several concurrent chases, which keep
-    more lines in the cache. Half of their loads hit in the second cache.
-    """
-    alone, l2 = levels["l3_load_ns"].low, levels["l2_load_ns"].value
-    if alone <= _FAR_FROM_MEMORY * levels["near_read_latency_ns"].value:
-        return _measured("ns", alone, alone, max(alone, levels["l3_load_ns"].value))
-    revisited = times[Chase("thp", regions.levels["l3_load_ns"], REVISITED, AT_ONCE)].low * AT_ONCE
-    found = min(max(2 * revisited - l2, l2), alone)
-    return _measured("ns", found, l2, alone)
-
-
-def _held(
-    host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
-) -> dict[str, Figure]:
-    """How many bytes of each region the caches held, for one chase and for several."""
-    if "l3_bytes" not in host.figures:
-        return {}
-    return {
-        key: _held_by(host, regions, times, levels, chains)
-        for key, chains in (
-            ("l3_held_by_region_bytes", 1),
-            ("l3_held_at_once_by_region_bytes", AT_ONCE),
-        )
-    }
-
-
-def _held_by(
-    host: Host,
-    regions: Regions,
-    times: Mapping[Chase, Estimate],
-    levels: Mapping[str, Figure],
-    chains: int,
-) -> Figure:
-    """How many bytes C of each region R the caches held.
-
-    Solves R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, where all times are those for this number
-    of chases.
-    """
-    l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
-    t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
-    memory = times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, chains)].value
-
-    def held(region: float, time: float) -> float:
-        if t3 > memory / 2:  # other programs use all of the last cache
-            return l2
-        found = (region * (memory - time) - l2 * (t3 - t2)) / (memory - t3)
-        return min(max(found, l2), region, most)
-
-    rows: list[tuple[float, float, float, float]] = []
-    for region in reversed(regions.revisited):
-        time = times[Chase("thp", region, REVISITED, chains)]
-        value, low, high = (held(region, t) for t in (time.value, time.high, time.low))
-        if value > _WHOLE * region and rows:
-            value, high = max(value, rows[-1][1]), max(high, rows[-1][3])
-        low, high = max(low / last_cache.DRIFT, min(l2, value)), min(high * last_cache.DRIFT, most)
-        rows.append((float(region), value, low, max(high, value)))
-    rows.reverse()
-    return Figure(
-        unit="B",
-        x=["region_bytes"],
-        points=[[r, v] for r, v, _, _ in rows],
-        ranges=[(low, high) for _, _, low, high in rows],
-        source=SOURCE,
-        confidence="A",
-        origin=Origin.MEASURED,
-        note=f"of a region visited at random by {chains} chases at once, from its latency",
-    )
-
-
-def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[str, Figure]:
-    """The times of a hit in the second TLB level and of page walks.
-
-    The additional latency on small pages is d = p_2·t_hit + p_walk·t_walk, in each epoch. The
-    probabilities p follow from random accesses, of which each TLB level holds as many pages as it
-    has entries. The times of page walks are adjusted so that they never fall as the region grows.
-    """
-    first, last = (host.scalar(f"{level}_entries") * _PAGE for level in ("dtlb", "stlb"))
-    hits = [d / (1 - first / r) for r in regions.within for d in _longer(samples, r)]
-    hit = median([max(time, 0.0) for time in hits] or [0.0])
-    estimates = [
-        median(
-            [
-                (d - (last - first) / region * hit.value) / (1 - last / region)
-                for d in _longer(samples, region)
-            ]
-        )
-        for region in regions.walked
-    ]
-    values = _rising([max(estimate.value, 0.0) for estimate in estimates])
-    walks = Figure(
-        unit="ns",
-        x=["region_bytes"],
-        points=[[float(r), v] for r, v in zip(regions.walked, values, strict=True)],
-        ranges=[
-            (max(min(v, e.low), 0.0), max(v, e.high))
-            for v, e in zip(values, estimates, strict=True)
-        ],
-        source=SOURCE,
-        confidence="A",
-        origin=Origin.MEASURED,
-        note="a load on 4 KiB pages less one on huge pages, random over the region, by the share "
-        "of loads that the TLB cannot serve",
-    )
-    return {"stlb_hit_ns": _figure(hit), "page_walk_by_region_ns": walks}
-
-
-def _longer(samples: Samples[Chase], region: int) -> list[float]:
-    """By how many ns a random load takes longer on small pages, for each epoch."""
-    small, huge = (samples.series[Chase(pages, region, REVISITED, 1)] for pages in ("4k", "thp"))
-    return [s - h for s, h in zip(small, huge, strict=True)]
-
-
-def _rising(values: Sequence[float]) -> list[float]:
-    """The nearest non-decreasing sequence (pool adjacent violators)."""
-    blocks: list[tuple[float, int]] = []
-    for value in values:
-        blocks.append((value, 1))
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (a, m), (b, n) = blocks[-2:]
-            blocks[-2:] = [((a * m + b * n) / (m + n), m + n)]
-    return [value for value, count in blocks for _ in range(count)]
-
-
 def _flush_times(cpu: int) -> dict[str, float]:
     """Times of a store, a flush and a fence on cached lines, and of one more line per fence."""
     keys = {"clwb": "near_flush_latency_ns", "clflushopt": "near_evicting_flush_latency_ns"}
@@ -428,28 +240,3 @@ def _flush_times(cpu: int) -> dict[str, float]:
         more.append(max(several - times[known[0]][-1], 0.0) / (LINES_A_FENCE - 1))
     figures = {keys[how]: median(values).value for how, values in times.items()}
     return {**figures, "near_flushed_line_ns": median(more).value}
-
-
-def _figure(estimate: Estimate, tier: str = "dram") -> Figure:
-    origin, note = origin_of(tier, persistent=tier != "dram")
-    return _measured("ns", estimate.value, estimate.low, estimate.high, origin, note or None)
-
-
-def _measured(
-    unit: str,
-    value: float,
-    low: float,
-    high: float,
-    origin: Origin = Origin.MEASURED,
-    note: str | None = None,
-) -> Figure:
-    return Figure(
-        unit=unit,
-        value=value,
-        low=low,
-        high=high,
-        source=SOURCE,
-        confidence="A",
-        origin=origin,
-        note=note,
-    )

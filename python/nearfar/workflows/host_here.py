@@ -131,7 +131,8 @@ def _repeat(epoch: Callable[[], None], limit_s: float, most: int | None = None) 
 
 def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
     """The host with additional memories, which are measured now."""
-    from nearfar.measure.host import SOURCE, beyond_caches, meters_of
+    from nearfar.measure.host import beyond_caches, meters_of
+    from nearfar.measure.host_figures import SOURCE
 
     session.progress.note(f"measuring {', '.join(tiers)} of this machine, once")
     meters = meters_of(tiers, cpu_here(), beyond_caches(host.figures.get("l3_bytes")))

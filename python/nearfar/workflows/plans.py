@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nearfar.measure.maps import MapPlan
     from nearfar.measure.pipeline import PipelinePlan
     from nearfar.measure.stencil import StencilPlan
-    from nearfar.measure.study import StudyPlan
+    from nearfar.measure.study_plan import StudyPlan
     from nearfar.measure.teams import Teams
     from nearfar.workflows.bench.compete import Copies
     from nearfar.workflows.bench.map_ import Work as MapWork
@@ -64,7 +64,7 @@ def probe_plan(
 ) -> StudyPlan:
     """The plan of ``nearfar probe``: one tier, all probes."""
     from nearfar.measure import arrays, latency
-    from nearfar.measure.study import PACED, PROBE, QUICK, StudyPlan
+    from nearfar.measure.study_plan import PACED, PROBE, QUICK, StudyPlan
     from nearfar.measure.tiers import is_paced
 
     team = chosen_cpus(machine, options.cpus)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.measure import study as sections
+from nearfar.measure import study_plan
 from nearfar.measure.session import Effort
 from nearfar.measure.tiers import is_paced
 from nearfar.records.run import Run
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nearfar.measure.matrix import MatrixPlan
-    from nearfar.measure.study import Predictors, StudyPlan
+    from nearfar.measure.study import Predictors
+    from nearfar.measure.study_plan import StudyPlan
     from nearfar.records.matrix import MatrixResult
     from nearfar.records.run import Sections
     from nearfar.workflows.options import Options
@@ -44,7 +46,7 @@ def planned_s(time_s: float | None, *, full: bool) -> dict[str, float]:
 
     whole = time_s if time_s is not None else FULL_S if full else STUDY_S
     host_s = host_budget_s(whole)
-    shares = sections.study_shares(this_machine())
+    shares = study_plan.study_shares(this_machine())
     planned = {name: share * (whole - host_s) for name, share in shares.items()}
     return {**planned, "host": host_s} if host_s else planned
 
@@ -81,9 +83,9 @@ def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
 
     machine = recording.machine
     cpus = machine.cores_first()
-    return sections.StudyPlan(
-        sections.memory_tiers(machine),
-        sections.study_shares(machine),
+    return study_plan.StudyPlan(
+        study_plan.memory_tiers(machine),
+        study_plan.study_shares(machine),
         time_s,
         cpus,
         GIB if full else latency.default_region(machine.last_cache_bytes()),

@@ -125,7 +125,9 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         lines.append(f"   other threads went on between the store of {finding.held} and its flush")
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
-        lines.append(f"   line at {line.address:#x} {state}: {line.place() or 'a store that was not seen'}")
+        lines.append(
+            f"   line at {line.address:#x} {state}: {line.place() or 'a store that was not seen'}"
+        )
     if finding.replay:
         lines.append(f"   see it again: {finding.replay}")
     return "\n".join(lines)

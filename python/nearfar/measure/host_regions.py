@@ -1,0 +1,64 @@
+"""Regions of the chases that measure a host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase
+from nearfar.measure.latency import octaves
+from nearfar.records.profile import Host
+from nearfar.units import MIB
+
+LARGEST = 128 * MIB
+#: The largest region of chases that visit each line twice. Linking a larger one takes too long.
+MAX_REVISITED = 64 * MIB
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Regions of the chases, in bytes."""
+
+    #: One region for each level, by the key of its latency.
+    levels: dict[str, int]
+    #: Regions whose lines are visited twice a round.
+    revisited: tuple[int, ...]
+    #: Regions larger than the reach of the first TLB level and smaller than that of the second.
+    within: tuple[int, ...]
+    #: Regions larger than the reach of the second TLB level.
+    walked: tuple[int, ...]
+
+    @staticmethod
+    def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
+        """The regions for the cache sizes of a host.
+
+        Regions of cache levels are well below the size of their cache. That of the last cache is
+        only twice the second cache, because other programs may use most of the last cache.
+        """
+        l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
+        most = min(largest, MAX_REVISITED)
+        first, reach = (int(host.scalar(f"{level}_entries")) * PAGE for level in ("dtlb", "stlb"))
+        walked = octaves(2 * reach, max(4 * reach, most), steps_per_octave, ONCE)
+        revisited = sorted({*octaves(2 * l2, most, steps_per_octave, ONCE), *walked})
+        return Regions(
+            {
+                "l1_load_ns": l1 // 2,
+                "l2_load_ns": l2 // 4,
+                "l3_load_ns": 2 * l2,
+                "near_read_latency_ns": largest,
+            },
+            tuple(revisited),
+            tuple(region for region in revisited if 2 * first <= region <= reach // 2),
+            tuple(walked),
+        )
+
+    def chases(self) -> tuple[Chase, ...]:
+        """All chases. The chase over memory runs alone, and as several concurrent ones."""
+        largest = self.levels["near_read_latency_ns"]
+        return (
+            *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
+            Chase("thp", largest, ONCE, AT_ONCE),
+            *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
+            *(Chase("4k", r, REVISITED, 1) for r in (*self.within, *self.walked)),
+            Chase("4k", largest, IN_TURN, 1),
+        )
