@@ -55,7 +55,7 @@ def observe(
     """Run the program natively, then trace it. ``near_of``: near memory on a host, for a program of
     this many resident bytes."""
     show = recording.session.progress
-    watch = Watch("the program as it is")
+    watch = Watch("the program as it is", section="advice")
     show.step("running the program as it is", 0.0)
     natives = _natively(wanted)
     recording.session.noise.judge(watch)

@@ -90,7 +90,7 @@ def observe(
 
 def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
     """The samples, and whether other programs ran meanwhile."""
-    watch = Watch("the program")
+    watch = Watch("the program", section="advice")
     if wanted.pid is not None:
         recording.session.progress.note(
             f"sampling process {wanted.pid} for {format_time(wanted.time_s)}; it is not stopped"
