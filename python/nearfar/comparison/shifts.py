@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearfar.comparison.changes import Change
-from nearfar.comparison.direction import better
+from nearfar.comparison.direction import better_of
 from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shape import MIN_REPEATS
@@ -90,7 +90,7 @@ def _section(change: Change) -> str:
 
 def _cost(change: Change) -> float | None:
     """Return the logarithm of the factor by which a figure got worse; None for one not judged."""
-    direction, ratio = better(change.now.key), change.ratio()
+    direction, ratio = better_of(change.now), change.ratio()
     if direction is None or change.extreme() or change.exact() or not 0 < ratio < math.inf:
         return None
     return math.log(ratio) if direction == "lower" else -math.log(ratio)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.comparison.changes import Change, Comparison
-from nearfar.comparison.direction import better
+from nearfar.comparison.direction import better_of
 from nearfar.comparison.shifts import Shift, shifts_of_runs
 from nearfar.errors import BadInputError, ExitCode
 from nearfar.records.run import Run
@@ -158,5 +158,5 @@ def _change(change: Change) -> dict[str, object]:
             s: q.provenance.model_dump(mode="json") for s, q in sides.items() if q.provenance
         },
         "intervals_overlap": change.agree(),
-        "better": better(change.now.key),
+        "better": better_of(change.now),
     }
