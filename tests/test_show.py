@@ -15,12 +15,14 @@ from nearfar.cli.app import main
 from nearfar.cli.output import Output, show_measured
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.profiles.sheets import write_profile
+from nearfar.records.noise import Reliability, SeriesVerdict
 from nearfar.records.profile import Profile
 from nearfar.records.run import Run, Sections
+from nearfar.report.console import print_result
 from nearfar.report.html.verdict import marks
 from nearfar.report.terminal import allocators, depth, results, summary, together
 from nearfar.report.terminal import record as record_tables
-from nearfar.report.terminal.record import _SECTIONS
+from nearfar.report.terminal.record import _SECTIONS, cautions
 from nearfar.workflows.recording import Measured
 
 
@@ -103,6 +105,40 @@ def test_a_verb_that_measures_marks_its_figures_quiet_or_not(
     output = capsys.readouterr()
     assert output.out.startswith("Unusable, measure again: threads ran only 40% of their time\n")
     assert output.err == ""
+
+
+def test_advice_says_which_of_its_measurements_was_disturbed() -> None:
+    run = factories.advised()
+    rows = (("advice", "the program", "steady"), ("loaded latency dram", "", "disturbed"))
+    run.noise = factories.judged().noise
+    assert run.noise is not None
+    run.noise.judged = [
+        SeriesVerdict(
+            section=section,
+            series=series or section,
+            verdict=Reliability(verdict),
+            reasons=["other processes used 0.9 CPUs"] * (verdict != "steady"),
+        )
+        for section, series, verdict in rows
+    ]
+    assert [str(line) for line in cautions(run)] == [
+        "loaded latency dram: Disturbed, repeat on an idle machine: other processes used 0.9 CPUs"
+    ]
+
+
+def test_a_file_has_the_whole_lines_of_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    run = factories.judged()
+    assert run.noise is not None
+    reason = "a reason that is longer than a line, " * 5 + "and has an end"
+    run.noise.judged[-1].reasons = [reason]
+    print_result(summary.summary(run, Path("a")))
+    printed_lines = capsys.readouterr().out.splitlines()
+    assert f"  · stream: {reason}" in [line.rstrip() for line in printed_lines]
+    terminal = Console(width=80, color_system=None, force_terminal=True)
+    with terminal.capture() as capture:
+        terminal.print(summary.summary(run, Path("a")))
+    assert "…" in capture.get()
+    assert reason not in capture.get()
 
 
 def test_every_section_is_shown() -> None:

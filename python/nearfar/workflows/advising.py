@@ -55,7 +55,7 @@ def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceRe
         "background": list(wanted.background),
         "whole_sites": wanted.whole_sites,
     }
-    with recorded("advise", arguments, options, "advice") as recording:
+    with recorded("advise", arguments, options) as recording:
         result = run(wanted, recording)
         recording.keep("advice", result)
     return recording.measured(result)
