@@ -83,6 +83,7 @@ class AccessResult(Shaped):
 class LoadedTier(Shaped):
     """A memory under the traffic of a program."""
 
+    asked: ClassVar[frozenset[str]] = frozenset({"background_bytes_per_s"})
     undirected: ClassVar[frozenset[str]] = frozenset({"bandwidth_bytes_per_s"})
 
     name: str

@@ -144,7 +144,7 @@ Result = TypeVar("Result", bound=Shaped)
 def with_origin(model: Result, provenance: Provenance) -> Result:
     """Return the model, with this provenance for each of its figures that has none."""
     for key in type(model).model_fields:
-        if isinstance(getattr(model, key), float):
+        if isinstance(getattr(model, key), float) and key not in model.asked:
             model.provenance.setdefault(key, provenance)
     return model
 

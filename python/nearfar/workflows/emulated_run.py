@@ -246,4 +246,16 @@ def _provenance(seen: ProgramRuns, machine: str, near: NearMemory) -> dict[str, 
         "traced_time_s": Provenance(
             origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
         ),
+        "unseen_share": Provenance(
+            origin=Origin.MEASURED, statistic="count", samples=native.runs, machine=machine
+        ),
+        **dict.fromkeys(
+            ("unknown_share", "sampled_share"),
+            Provenance(
+                origin=Origin.SIMULATED,
+                statistic="count",
+                samples=0,
+                note="the emulator sees every address",
+            ),
+        ),
     }
