@@ -51,15 +51,18 @@ class Shift:
         return not self.low <= 1 <= self.high
 
 
-def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
+def shifts_of_runs(
+    now: Run, before: Sequence[Run], tiers: tuple[str, str] | None = None
+) -> list[Shift]:
     """Return the shift of each section of a run against several base runs.
 
     It is the median of the shifts against each base run, with an interval that spans all of theirs.
-    So a section is worse only if it is worse than in every base run.
+    So a section is worse only if it is worse than in every base run. ``tiers``: as of
+    ``compare_runs``.
     """
     found: dict[str, list[Shift]] = {}
     for run in before:
-        for shift in shifts(compare_runs(now, run).changes):
+        for shift in shifts(compare_runs(now, run, tiers).changes):
             found.setdefault(shift.section, []).append(shift)
     return [
         Shift(
