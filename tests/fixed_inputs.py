@@ -58,7 +58,8 @@ def neighbors_use_one_cpu() -> None:
     from nearfar.noise import Verdict, Watch
 
     def verdict(watch: Watch) -> Verdict:
-        reasons = [f"{watch.name} – {reason}" for reason in watch._reasons(1.0, 1.0, 0.0)]
+        found = watch._reasons(1.0, 1.0, 0.0, [])
+        reasons = [f"{watch.name} – {reason}" for _, reason in found]
         return Verdict(bool(reasons), reasons, 1.0, 0.0, 1.0, 0.0)
 
     _replace(Watch, "verdict", verdict)

@@ -19,6 +19,9 @@ from nearfar.place.uncertainty import LossFactors, _variants
 from nearfar.process.stdin import of_this_process
 from nearfar.profiles import load_host
 from nearfar.tracing.caches import Level, caches_of
+from nearfar.workflows.advising import _unused_latency
+from nearfar.workflows.host_here import HostChoice
+from nearfar.workflows.observation import AdviceRequest
 from tracing import needs_emulator
 
 ROOT = Path(__file__).parent.parent
@@ -175,3 +178,15 @@ def test_figures_of_one_measurement_vary_together() -> None:
     found = list(_variants(FixedWork(near), other))
     assert {(v.near_ns, v.far_ns) for v in found if v.near_ns} == {(150, 275), (160, 225)}
     assert {v.walks for v in found} - {(None, None)} == {(walk(8), walk(0)), (walk(12), walk(0))}
+
+
+def test_a_host_whose_near_latency_is_not_used_is_named() -> None:
+    def said(host: str, near: str) -> list[str]:
+        wanted = AdviceRequest(("true",), None, ("cxl-asic",), near, HostChoice(host), 1.0)
+        return _unused_latency(wanted)
+
+    (text,) = said("xeon-5218r", "dram")
+    assert text.startswith("the near_read_latency_ns of host xeon-5218r, 101, is not used")
+    assert "near memory is dram of this machine" in text
+    assert "--near PROFILE" in text
+    assert said("xeon-5218r", "ddr4") == said("this", "dram") == []

@@ -14,6 +14,8 @@ import pytest
 import shared_memory
 from conftest import RunNearfar
 from nearfar._native import NativeError, Sampler
+from nearfar.records.walk import Quantity, numbers
+from nearfar.store import read_run
 from small_host import write_small_host
 
 #: Two tables of 64 MiB: one is chased in random order, the other is written once. A third, of 16
@@ -200,6 +202,9 @@ def test_a_running_process_is_sampled_and_goes_on(
     pid = str(running.pid)
     done = run_nearfar("advise", *host, "--pid", pid, "--time", "2s", "--json", "found.json")
     assert done.code == 0, done.stderr
+    record = read_run(tmp_path / read(tmp_path)["record"])
+    figures = [n for n in numbers(record.sections) if isinstance(n, Quantity)]
+    assert [n.key for n in figures if n.provenance is None] == []
     assert running.poll() is None
     found = read(tmp_path)
     assert found["pid"] == running.pid

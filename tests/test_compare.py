@@ -7,21 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 import factories
 from conftest import RunNearfar
 from factories import advices
 from nearfar.cli.app import main
-from nearfar.comparison.changes import Change
+from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import better
 from nearfar.comparison.figures import compare_answers, compare_runs, compare_sheets
 from nearfar.comparison.shifts import shifts
 from nearfar.profiles import load_profile
 from nearfar.profiles.sheets import write_profile
+from nearfar.records.advice import FarAdvice
+from nearfar.records.depth import LoadedTier
 from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
 from nearfar.records.run import Run
 from nearfar.records.walk import Quantity
+from nearfar.report.terminal.comparison import comparison
 from nearfar.units import parse_share
 
 Interval = tuple[float, float] | None
@@ -77,8 +81,20 @@ def test_worse_is_beyond_the_threshold_in_the_bad_direction() -> None:
     assert not change("bandwidth_bytes_per_s", 100, 95).worse(0.05)
     assert not change("bandwidth_bytes_per_s", 100, 300).worse(0.05)
     assert not change("size_bytes", 100, 900).worse(0.05)
-    assert change("latency_ns", 0, 1).worse(0.05)
+
+
+def test_a_figure_that_was_zero_is_worse_only_by_intervals_or_counts() -> None:
+    """A threshold is a fraction of the old value."""
     assert not change("latency_ns", 0, 0).worse(0.0)
+    assert not change("latency_ns", 0, 1).worse(0.05)
+    assert change("faults_per_gib", 0, 1, was=(0, 0), is_=(0.9, 1.1)).worse(0.05)
+    assert change("fences_per_op", 0, 1).worse(0.05)
+    from_zero = Comparison([change("latency_ns", 0, 1)], [], [])
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(comparison(from_zero, [], 0.05, ("a", "b")))
+    assert "from 0" in capture.get()
+    assert "inf" not in capture.get()
 
 
 def test_overlapping_intervals_prove_nothing() -> None:
@@ -378,3 +394,31 @@ def test_advice_of_two_runs_is_compared() -> None:
     found = compare_answers(before.model_copy(update=changed), before)
     assert (found.only_before, found.only_now) == ([], [])
     assert {"slowdown_all_far", "far_time_s"} <= {change.now.key for change in found.changes}
+
+
+def test_each_figure_of_advice_is_compared_once_and_traffic_is_not_judged() -> None:
+    before, now = advices.advice(3), advices.advice(3)
+    load = LoadedTier(
+        name="far",
+        read_share=1.0,
+        bandwidth_bytes_per_s=4e9,
+        background_bytes_per_s=0.0,
+        idle_latency_ns=250.0,
+        latency_ns=260.0,
+        utilization=0.4,
+        at_open_end=False,
+    )
+    for result, factor in ((before, 1.0), (now, 0.5)):
+        result.all_far_load = load.model_copy(update={"bandwidth_bytes_per_s": factor * 4e9})
+        result.fars = [
+            FarAdvice.model_validate({key: getattr(result, key) for key in FarAdvice.model_fields})
+        ]
+    found = compare_answers(now, before)
+    assert not any(change.now.path.startswith("fars") for change in found.changes)
+    traffic = [c for c in found.changes if c.now.path == "all_far_load"]
+    assert {c.now.key: c.ratio() for c in traffic}["bandwidth_bytes_per_s"] == 0.5
+    assert found.worse(0.05) == []
+    now.fars.append(now.fars[0].model_copy(update={"far": "optane-100"}))
+    before.fars.append(now.fars[1])
+    further = compare_answers(now, before)
+    assert any(change.now.path.startswith("fars") for change in further.changes)

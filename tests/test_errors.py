@@ -90,3 +90,24 @@ def test_a_flag_without_its_value_names_the_verb(
     reported = capsys.readouterr().err
     assert reported.startswith(f"nearfar {verb}: Option '{arguments[-1]}' requires an argument.")
     assert f"next: nearfar {verb} --help" in reported
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "next_step"),
+    [
+        (["advise", "--pid", "abc"], "'--pid': 'abc' is not a whole number", "ps -e"),
+        (["place", "--pid", "0", "--plan", "x"], "'--pid': '0' is less than 1", "ps -e"),
+        (["bench", "stream", "--runs", "1.5"], "'1.5' is not a whole number", "stream --help"),
+        (["sim", "--write-share", "nan"], "'nan' is not a finite number", "sim --help"),
+        (["sim", "--pattern", "x"], "'--pattern': 'x' is not one of 'sequential'", "sim --help"),
+        (["bench", "stream", "--time", "0s"], "'0s' is not a positive time", "500ms"),
+    ],
+)
+def test_a_wrong_value_is_reported_in_words(
+    arguments: list[str], what: str, next_step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.BAD_INPUT
+    error = capsys.readouterr().err
+    assert what in error
+    assert next_step in error.partition("next: ")[2]
+    assert "Input should" not in error

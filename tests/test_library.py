@@ -92,6 +92,23 @@ def test_programs_built_both_ways_share_a_pool(
     assert "4 keys" in run(by_cmake, tier)
 
 
+def test_the_example_reports_what_failed_and_the_next_step(
+    by_pkg_config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("no pool")
+    for tier, code, what in (
+        ("nosuch:x", 2, "unknown tier 'nosuch:x'"),
+        (f"file:{tmp_path}/none/list.pool", 3, ""),
+        (f"file:{tmp_path}/text", 2, ""),
+    ):
+        command = [str(by_pkg_config), tier, "1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        first, *rest = done.stderr.splitlines()
+        assert first.startswith(f"sorted_list: {what}"), done.stderr
+        assert [line[:8] for line in rest] == ["  next: "], done.stderr
+        assert (done.returncode, done.stdout) == (code, "")
+
+
 def test_the_structures_are_there_too(prefix: Path, tmp_path: Path) -> None:
     program = built_by_pkg_config(prefix, STRUCTURE, tmp_path / "phone_book")
     tier = f"file:{tmp_path}/book.pool"

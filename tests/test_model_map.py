@@ -199,11 +199,21 @@ def test_text_shows_terms_and_what_binds(model: str, run_nearfar: RunNearfar) ->
     assert f"model {model}" in done.stdout
 
 
+@pytest.mark.parametrize("model", ["replay", "counters", "structure"])
+def test_a_latency_of_near_memory_is_used_or_said_to_be_unused(
+    model: str, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar(*arguments("map-get", "--model", model, "--json", "-", "-n", "5000"))
+    limits = json.loads(done.stdout)["limits"]
+    unused = [text for text in limits if "near_read_latency_ns of host xeon-5218r, 101" in text]
+    assert bool(unused) == (model != "replay")
+
+
 def test_the_verbs_refuse(run_nearfar: RunNearfar) -> None:
-    run_nearfar(*arguments("map-get", "--operations", "0")).assert_refused(
-        2, "greater than or equal to 1"
+    run_nearfar(*arguments("map-get", "--operations", "0")).assert_refused(2, "'0' is less than 1")
+    run_nearfar(*arguments("map-get", "--operations", "nan")).assert_refused(
+        2, "'nan' is not a whole number"
     )
-    run_nearfar(*arguments("map-get", "--operations", "nan")).assert_refused(2, "a valid integer")
     run_nearfar(*arguments("map-get", "--operations", "900000000")).assert_refused(
         2, "cannot be replayed"
     )

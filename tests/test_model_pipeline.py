@@ -150,4 +150,4 @@ def test_the_verb_warns_of_a_volume_counted_at_half(
 
 def test_the_verb_refuses(run_nearfar: RunNearfar) -> None:
     run_nearfar(*arguments("--threads", "40")).assert_refused(2, "and 39 are asked for")
-    run_nearfar(*arguments("--threads", "1")).assert_refused(2, "greater than or equal to 2")
+    run_nearfar(*arguments("--threads", "1")).assert_refused(2, "'1' is less than 2")

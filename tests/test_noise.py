@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import factories
 from nearfar import noise
+from nearfar.records.noise import Reliability, SeriesVerdict
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -189,6 +191,47 @@ def test_each_figure_has_its_own_verdict(machine: FakeMachine) -> None:
     }
     assert series.figures[1].reason == noise.AT_AN_EDGE
     assert all(f.reason for f in series.figures[1:])
+
+
+def test_the_reason_that_decides_is_the_first(machine: FakeMachine) -> None:
+    watch = noise.Watch("stream")
+    watch.threads([usage(9, 10, switches=5)])  # disturbs
+    for name in ("copy", "add"):
+        watch.point(name, 1.5, 0.9)  # not usable, although its threads only disturb it
+    measure(machine)
+    (series,) = watch.verdict().judged
+    assert series.verdict == "unusable"
+    assert series.reasons == [
+        "2 of 2 points are unusable (copy: its repeats spread by 150%)",
+        "timed threads ran only 90% of their time (5 involuntary switches)",
+        "2 of 2 points spread by over 25% (copy by 150%)",
+    ]
+    assert {figure.reason for figure in series.figures} == {"its repeats spread by 150%"}
+
+
+def test_the_worst_series_of_a_section_gives_its_first_reason() -> None:
+    rows = (("disturbed", "neighbors"), ("unusable", "preempted"), ("steady", ""))
+    series = [
+        SeriesVerdict(
+            section="latency",
+            series=f"latency {reason}",
+            verdict=Reliability(verdict),
+            reasons=[reason] if reason else [],
+        )
+        for verdict, reason in rows
+    ]
+    found = factories.judged().noise
+    assert found is not None
+    found.judged = series
+    assert found.by_section() == {"latency": ("unusable", ["neighbors", "preempted"][::-1])}
+
+
+def test_a_figure_of_few_repeats_says_that_its_spread_is_unknown(machine: FakeMachine) -> None:
+    watch = noise.Watch("stream")
+    watch.point("copy", None, few=True)
+    measure(machine)
+    (figure,) = watch.verdict().judged[0].figures
+    assert (figure.verdict, figure.reason) == ("steady", noise.TOO_FEW_TO_JUDGE)
 
 
 def test_wide_points_at_the_edge_of_a_cache_are_not_blamed_on_others(machine: FakeMachine) -> None:

@@ -263,6 +263,16 @@ def test_a_card_of_a_disturbed_section_says_so() -> None:
     assert re.findall(r'class="tone (\w+)">(\w+)<', cards) == [("warn", "disturbed")] * 2
 
 
+def test_findings_of_a_disturbed_section_are_marked() -> None:
+    page = render(factories.judged())
+    for section, word in (("bandwidth", "disturbed"), ("stream", "unusable")):
+        finding = page[page.index(f'<section id="{section}">') :].partition('<p class="finding">')[
+            2
+        ]
+        assert f">{word}</span></p>" in finding[: finding.index("</p>") + 4]
+    assert page.count(">disturbed</span>") >= 4  # cards, the list at the top, the section
+
+
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
     stopped = Page(render(factories.interrupted())).text()
     assert stopped.index("Interrupted") < stopped.index("Latency of a load")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nearfar.model.interleave import loaded_memory_of, loaded_tier
+from nearfar.profiles import load_profile
 from nearfar.records.shape import Origin
+from nearfar.records.walk import Quantity, numbers_of
 from nearfar.report.html.section import Cell, Table
 
 EMULATED = Cell("1 ns", origin=Origin.EMULATED)
@@ -28,6 +31,28 @@ def test_shared_origins(
 ) -> None:
     table = Table(["first", "second"], rows, "caption")
     assert (table.origin, table.column_origins[1]) == (whole, column)
+
+
+def test_every_figure_of_a_memory_under_load_has_an_origin() -> None:
+    memory = loaded_memory_of(load_profile("cxl-asic"))
+    load = loaded_tier(
+        memory,
+        {
+            "read_share": 1.0,
+            "bandwidth_bytes_per_s": 1e9,
+            "latency_ns": 260.0,
+            "utilization": 0.1,
+        },
+    )
+    found = [number for number in numbers_of(load, "") if isinstance(number, Quantity)]
+    assert {number.key for number in found} == {
+        "read_share",
+        "bandwidth_bytes_per_s",
+        "idle_latency_ns",
+        "latency_ns",
+        "utilization",
+    }
+    assert all(number.provenance for number in found)
 
 
 def test_without_a_caption_the_columns_describe() -> None:

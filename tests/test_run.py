@@ -146,6 +146,32 @@ def test_an_invalid_plan_is_reported_with_file_and_line(
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--plan", "p"], "/p:2: no such tier 'far'"),
+        (["--tier", "far=nosuch"], "--tier far=nosuch: unknown tier 'nosuch'"),
+        (["--plan", "p", "--tier", "mid=nosuch"], "--tier mid=nosuch: unknown tier 'nosuch'"),
+        (
+            ["--plan", "p", "--tier", "near=shm:/tmp"],
+            "configure other memory as --tier far=TIER",
+        ),
+    ],
+)
+def test_an_error_names_the_flag_and_not_the_variable_made_of_it(
+    flags: list[str], named: str, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    (tmp_path / "p").write_text("hmalloc-plan 1\nrule far size=4096..\n")
+    done = run_nearfar("run", *flags, "--", "true")
+    assert done.code == 2, done
+    assert named in done.stderr
+    assert "NEARFAR_HMALLOC" not in done.stderr
+    if flags[-1] == "p":
+        assert done.stderr.startswith("nearfar: plan ")
+    theirs = run_nearfar("run", "--plan", "p", "--", "true", env={"NEARFAR_HMALLOC_FAR": "nosuch"})
+    assert "NEARFAR_HMALLOC_FAR: unknown tier" in theirs.stderr  # as the user gave it
+
+
 def test_variables_for_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LD_PRELOAD", "libother.so")
     monkeypatch.setenv("NEARFAR_HMALLOC_PLAN", "stale")

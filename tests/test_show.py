@@ -12,13 +12,18 @@ from syrupy.assertion import SnapshotAssertion
 
 import factories
 from nearfar.cli.app import main
+from nearfar.cli.output import Output, show_measured
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.profiles.sheets import write_profile
+from nearfar.records.noise import Reliability, SeriesVerdict
 from nearfar.records.profile import Profile
 from nearfar.records.run import Run, Sections
+from nearfar.report.console import print_result
+from nearfar.report.html.verdict import marks
 from nearfar.report.terminal import allocators, depth, results, summary, together
 from nearfar.report.terminal import record as record_tables
-from nearfar.report.terminal.record import _SECTIONS
+from nearfar.report.terminal.record import _SECTIONS, cautions
+from nearfar.workflows.recording import Measured
 
 
 def printed(what: RenderableType, width: int = 100) -> str:
@@ -55,6 +60,85 @@ def test_the_summary_shows_verdicts() -> None:
     assert "Steady, rely on these: latency." in text
     assert "Disturbed, repeat on an idle machine: bandwidth." in text
     assert "  · stream: threads ran only 40% of their time" in text
+
+
+def test_figures_that_cannot_be_relied_on_are_marked_where_they_stand() -> None:
+    text = printed(record_tables.record(factories.judged()))
+    disturbed = "Disturbed, repeat on an idle machine: wide\nBandwidth  ["
+    assert disturbed in text
+    assert "Unusable, measure again: threads ran only 40% of their time\nSTREAM  [" in text
+    assert text.index("\n\nLatency of a load") < text.index(disturbed)
+
+
+def test_the_figures_of_an_older_record_are_all_marked() -> None:
+    run = factories.noisy()  # with one verdict on all of it
+    assert set(marks(run)) == {name for name, held in run.sections if held is not None}
+    run = factories.judged()
+    assert run.noise is not None
+    run.sections = Sections(stream=factories.stream())
+    run.noise.judged = run.noise.judged[-1:]
+    run.noise.judged[0].section = "stream copy"  # a series, not a section
+    assert [mark.word for mark in marks(run).values()] == ["unusable"]
+
+
+def test_steady_figures_of_few_repeats_are_not_to_be_relied_on() -> None:
+    run = factories.judged()
+    assert run.sections.latency is not None
+    for curve in run.sections.latency.curves:
+        for point in curve.points:
+            point.provenance["latency_ns"].samples = 3
+    text = printed(summary.summary(run, Path("a")))
+    assert "rely on these" not in text
+    assert "Steady, but of too few repeats for an interval: latency." in text
+
+
+def test_a_verb_that_measures_marks_its_figures_quiet_or_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = factories.judged()
+    result = factories.stream()
+    run.sections = Sections(stream=result)
+    assert run.noise is not None
+    run.noise.judged = run.noise.judged[-1:]
+    done = Measured(result, run, tmp_path)
+    show_measured(done, results.stream(result), Output(quiet=True))
+    output = capsys.readouterr()
+    assert output.out.startswith("Unusable, measure again: threads ran only 40% of their time\n")
+    assert output.err == ""
+
+
+def test_advice_says_which_of_its_measurements_was_disturbed() -> None:
+    run = factories.advised()
+    rows = (("advice", "the program", "steady"), ("loaded latency dram", "", "disturbed"))
+    run.noise = factories.judged().noise
+    assert run.noise is not None
+    run.noise.judged = [
+        SeriesVerdict(
+            section=section,
+            series=series or section,
+            verdict=Reliability(verdict),
+            reasons=["other processes used 0.9 CPUs"] * (verdict != "steady"),
+        )
+        for section, series, verdict in rows
+    ]
+    assert [str(line) for line in cautions(run)] == [
+        "loaded latency dram: Disturbed, repeat on an idle machine: other processes used 0.9 CPUs"
+    ]
+
+
+def test_a_file_has_the_whole_lines_of_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    run = factories.judged()
+    assert run.noise is not None
+    reason = "a reason that is longer than a line, " * 5 + "and has an end"
+    run.noise.judged[-1].reasons = [reason]
+    print_result(summary.summary(run, Path("a")))
+    printed_lines = capsys.readouterr().out.splitlines()
+    assert f"  · stream: {reason}" in [line.rstrip() for line in printed_lines]
+    terminal = Console(width=80, color_system=None, force_terminal=True)
+    with terminal.capture() as capture:
+        terminal.print(summary.summary(run, Path("a")))
+    assert "…" in capture.get()
+    assert reason not in capture.get()
 
 
 def test_every_section_is_shown() -> None:

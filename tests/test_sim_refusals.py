@@ -25,12 +25,31 @@ def trace(run_nearfar: RunNearfar, tmp_path: Path) -> Path:
     return tmp_path / "T"
 
 
+def test_a_truncated_trace_is_refused_unless_the_user_accepts_it(
+    run_nearfar: RunNearfar, trace: Path
+) -> None:
+    content = trace.read_bytes()
+    (trace.parent / "cut").write_bytes(content[: len(content) * 2 // 3])
+    middle = len(content) * 2 // 3
+    damaged = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+    (trace.parent / "damaged").write_bytes(damaged)
+    for file, why in (("cut", "its end is missing"), ("damaged", "damaged at offset")):
+        for verb in (["sim", file], ["trace", "export", file, "--to", "ramulator", "-o", "out"]):
+            done = run_nearfar(*verb)
+            done.assert_refused(2, f"{file} is truncated: ")
+            assert why in done.stderr
+            assert "--truncated" in done.stderr.partition("next: ")[2]
+            assert not (trace.parent / "out").exists()
+    export = ("trace", "export", "cut", "--to", "ramulator", "-o", "out", "--truncated")
+    assert run_nearfar(*export).code == 0
+
+
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_a_cut_trace_is_reported_quiet_or_not(
+def test_a_truncated_trace_is_reported_quiet_or_not(
     run_nearfar: RunNearfar, trace: Path, quiet: list[str]
 ) -> None:
     (trace.parent / "cut").write_bytes(trace.read_bytes()[: trace.stat().st_size * 2 // 3])
-    done = run_nearfar("sim", "cut", "--json", "-", *quiet)
+    done = run_nearfar("sim", "cut", "--truncated", "--json", "-", *quiet)
     assert done.code == 0, done
     assert "the trace is cut short at offset" in done.stderr
     found = json.loads(done.stdout)
@@ -44,7 +63,7 @@ def test_a_trace_without_a_readable_record_is_refused(
 ) -> None:
     fields = int.from_bytes(trace.read_bytes()[12:16], "little")
     (trace.parent / "head").write_bytes(trace.read_bytes()[: 20 + fields + 40])
-    done = run_nearfar(verb[0], "head", *verb[1:])
+    done = run_nearfar(verb[0], "head", "--truncated", *verb[1:])
     done.assert_refused(2, "head holds no requests: the trace is cut short at offset")
 
 

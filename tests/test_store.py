@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nearfar import store
+from nearfar.cli.flags import record_place
 from nearfar.errors import BadInputError, MachineError
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import SCHEMA_VERSION, Run
@@ -102,6 +103,40 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     assert "--out" in refused.value.next_step
 
 
+def test_parents_of_a_directory_that_cannot_be_made_are_removed(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="File name too long"):
+        store.RunDirectory.create(made_run(), tmp_path / "new" / "newer" / ("x" * 300))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_below_one_that_may_not_be_searched(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0)
+    user = os.geteuid()
+    if not user:
+        os.seteuid(65534)  # root may search every directory
+    try:
+        with pytest.raises((BadInputError, MachineError)) as refused:
+            record_place(locked / "new" / "run")
+    finally:
+        os.seteuid(user)
+    assert str(locked) in refused.value.what
+    assert refused.value.next_step
+
+
+@pytest.mark.parametrize("content", [b"int main(void) { return 0; }\n", b"", b"a = 1\n", b"\0\1"])
+def test_a_file_that_is_no_record_is_not_called_damaged(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "prog.c"
+    file.write_bytes(content)
+    with pytest.raises(BadInputError) as refused:
+        store.read_run(file)
+    assert str(file) in refused.value.what
+    assert "damaged" not in refused.value.what
+    assert (
+        refused.value.next_step == "give a run directory, such as nearfar-runs/…, or its run.json"
+    )
+
+
 def test_default_names_contain_time_and_verb_and_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,10 +160,10 @@ def test_damaged_records_say_where(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     for text, complaint in {
         '{"schema_version": 1,\n "verb"': "damaged: line 2",
-        "[]": "is not a record: it has no schema_version",
-        "null": "is not a record: it has no schema_version",
-        "7": "is not a record: it has no schema_version",
-        "{}": "is not a record: it has no schema_version",
+        "[]": "is not a record of nearfar: it has no schema_version",
+        "null": "is not a record of nearfar: it has no schema_version",
+        "7": "is not a record of nearfar: it has no schema_version",
+        "{}": "is not a record of nearfar: it has no schema_version",
         '{"schema_version": 1}': "damaged at nearfar_version",
         '{"schema_version": 1, "record": "nearfar-runs/x"}': "is the JSON result of a verb",
     }.items():

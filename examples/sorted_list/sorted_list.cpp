@@ -40,13 +40,18 @@ nearfar::Status insert(pool<list_pool>& pool, std::int64_t key) {
   });
 }
 
+int fail(const nearfar::Error& error) {
+  std::fprintf(stderr, "sorted_list: %s\n", error.what);
+  if (error.next[0] != '\0') std::fprintf(stderr, "  next: %s\n", error.next);
+  return error.code == nearfar::Errc::bad_input ? 2 : 3;
+}
+
 int main(int count, char** words) {
   if (count < 2) return std::fputs("usage: sorted_list TIER [KEY...]\n", stderr), 2;
   auto opened = pool<list_pool>::open_or_create(words[1]);
-  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().what), 2;
+  if (!opened) return fail(opened.error());
   for (int i = 2; i < count; ++i)
-    if (auto done = insert(*opened, std::atoll(words[i])); !done)
-      return std::fprintf(stderr, "%s\n", done.error().what), 3;
+    if (auto done = insert(*opened, std::atoll(words[i])); !done) return fail(done.error());
   for (auto n = opened->root().first.get(); n; n = n->next)
     std::printf("%ld\n", n->key.get());
   std::printf("%lu keys\n", opened->root().size.get());

@@ -55,9 +55,11 @@ def require_directory_place(path: Path, next_step: str) -> None:
     Makes a directory in the lowest one that exists, and removes it: permissions alone do
     not decide on a file system such as /proc. Raises MachineError with ``next_step``.
     """
-    if path.is_dir():
+    # Unlike those of Path, these functions return False where a parent may not be searched.
+    if os.path.isdir(path):  # noqa: PTH112
         return
-    above = next(parent for parent in (*path.parents, Path.cwd()) if parent.exists())
+    parents = (*path.parents, Path.cwd())
+    above = next(parent for parent in parents if os.path.exists(parent))  # noqa: PTH110
     try:
         Path(tempfile.mkdtemp(prefix=".nearfar-", dir=above)).rmdir()
     except OSError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Reliability = Literal["steady", "disturbed", "unusable"]
 #: From the best to the worst.
 RELIABILITIES: tuple[Reliability, ...] = ("steady", "disturbed", "unusable")
+#: A verdict, and why.
+Reason = tuple[Reliability, str]
 
 #: A timed thread whose CPU time is below this fraction of its wall time was preempted.
 MIN_CPU_SHARE = 0.95
@@ -41,6 +43,8 @@ UNUSABLE_SPREAD = 1.0
 MAX_WIDE_POINTS = 0.2
 #: Reason of a figure that is steady although its repeats spread widely.
 AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"
+#: Reason of a figure that nothing disturbed, but whose repeats cannot show how far it varies.
+TOO_FEW_TO_JUDGE = "too few repeats to judge their spread"
 #: Resolution of the kernel's CPU times: smaller differences are ignored.
 _TICK_S = 0.02
 
@@ -146,6 +150,16 @@ def is_calm_now(moment_s: float = 0.2) -> bool:
     return _lap(start, _accounts()).is_calm()
 
 
+@dataclass(frozen=True)
+class _Point:
+    """One finished point; see ``Watch.point``."""
+
+    spread: float | None
+    cpu_share: float
+    at_edge: bool
+    few: bool
+
+
 @dataclass
 class Watch:
     """Watches the machine during one series of measurements, starting at its construction.
@@ -167,7 +181,7 @@ class Watch:
     _wall_ns: int = 0
     _switches: int = 0
     _observed_s: float = 0.0
-    _points: dict[str, tuple[float | None, float, bool]] = field(default_factory=dict)
+    _points: dict[str, _Point] = field(default_factory=dict)
 
     def threads(self, usages: Sequence[Usage]) -> None:
         """Add the usages of timed threads: CPU time, wall time and involuntary switches."""
@@ -191,16 +205,23 @@ class Watch:
         self._laps = list(laps)
 
     def point(
-        self, name: str, spread: float | None, cpu_share: float = 1.0, *, at_edge: bool = False
+        self,
+        name: str,
+        spread: float | None,
+        cpu_share: float = 1.0,
+        *,
+        at_edge: bool = False,
+        few: bool = False,
     ) -> None:
         """Add one finished point.
 
-        - ``spread``: of at least five repeats; None if there are fewer
+        - ``spread``: of at least five repeats; None if there are fewer, or if it is not judged
         - ``cpu_share``: CPU time of its threads over their wall time
         - ``at_edge``: whether the point is at the edge of a cache, where repeats spread on an idle
           machine, too
+        - ``few``: whether it has too few repeats to judge their spread
         """
-        self._points[name] = (spread, cpu_share, at_edge)
+        self._points[name] = _Point(spread, cpu_share, at_edge, few)
 
     def spread(self, point: str, spread: float) -> None:
         """Add the spread of one finished point with at least five repeats."""
@@ -213,48 +234,58 @@ class Watch:
         foreign = 0.0 if self.kernel_works else sum(lap.foreign_s for lap in laps) / wall
         steal = sum(lap.steal_s for lap in laps) / wall / _cpus()
         share = self._cpu_ns / self._wall_ns if self._wall_ns else 1.0
-        spreads = [spread or 0.0 for spread, _, at_edge in self._points.values() if not at_edge]
-        found = list(self._reasons(share, foreign, steal))
-        reasons = [f"{self.name} – {reason}" for reason in found]
+        spreads = [point.spread or 0.0 for point in self._points.values() if not point.at_edge]
         figures = list(self._figures(foreign, steal))
-        verdict = _worst(
-            "disturbed" if found else "steady",
-            "unusable" if share < MIN_USABLE_CPU_SHARE else "steady",
-            "unusable" if 2 * _number(figures, "unusable") > len(figures) else "steady",
-        )
+        found = _worst_first(self._reasons(share, foreign, steal, figures))
+        texts = [text for _, text in found]
+        reasons = [f"{self.name} – {text}" for text in texts]
+        verdict = found[0][0] if found else "steady"
         judged = SeriesVerdict(
-            self.section or self.name, self.name, verdict, found, self.set_aside, figures
+            self.section or self.name, self.name, verdict, texts, self.set_aside, figures
         )
         worst = max(spreads, default=0.0)
         return Verdict(bool(reasons), reasons, foreign, steal, share, worst, judged=[judged])
 
-    def _reasons(self, share: float, foreign: float, steal: float) -> Iterator[str]:
+    def _reasons(
+        self, share: float, foreign: float, steal: float, figures: Sequence[FigureVerdict]
+    ) -> Iterator[Reason]:
         if share < MIN_CPU_SHARE:
             yield (
+                "unusable" if share < MIN_USABLE_CPU_SHARE else "disturbed",
                 f"timed threads ran only {share:.0%} of their time "
-                f"({self._switches} involuntary switches)"
+                f"({self._switches} involuntary switches)",
             )
         if machine := _by_machine(foreign, steal):
-            yield machine
+            yield "disturbed", machine
+        unusable = [figure for figure in figures if figure.verdict == "unusable"]
+        if 2 * len(unusable) > len(figures):
+            worst = max(unusable, key=lambda figure: figure.spread or 0.0)
+            yield (
+                "unusable",
+                f"{len(unusable)} of {len(figures)} points are unusable "
+                f"({worst.figure}: {worst.reason})",
+            )
+        yield from self._wide_points()
+
+    def _wide_points(self) -> Iterator[Reason]:
         wide = {
-            point: spread
-            for point, (spread, _, at_edge) in self._points.items()
-            if spread is not None and spread > MAX_SPREAD and not at_edge
+            name: point.spread
+            for name, point in self._points.items()
+            if point.spread is not None and point.spread > MAX_SPREAD and not point.at_edge
         }
         if len(wide) > MAX_WIDE_POINTS * len(self._points):
             worst = max(wide, key=lambda point: wide[point])
             yield (
+                "disturbed",
                 f"{len(wide)} of {len(self._points)} points spread by over {MAX_SPREAD:.0%} "
-                f"({worst} by {wide[worst]:.0%})"
+                f"({worst} by {wide[worst]:.0%})",
             )
 
     def _figures(self, foreign: float, steal: float) -> Iterator[FigureVerdict]:
         machine = _by_machine(foreign, steal)
-        for name, (spread, share, at_edge) in self._points.items():
-            own, reason = _of_point(spread, share, at_edge=at_edge)
-            if own == "steady" and machine:
-                own, reason = "disturbed", machine
-            yield FigureVerdict(name, own, reason, spread)
+        for name, point in self._points.items():
+            own, reason = _worst_first(_of_point(point, machine))[0]
+            yield FigureVerdict(name, own, reason, point.spread)
 
 
 def _by_machine(foreign: float, steal: float) -> str:
@@ -266,25 +297,23 @@ def _by_machine(foreign: float, steal: float) -> str:
     return ""
 
 
-def _of_point(spread: float | None, share: float, *, at_edge: bool) -> tuple[Reliability, str]:
-    """Judge one figure by its own repeats."""
-    if share < MIN_CPU_SHARE:
-        reason = f"its threads ran only {share:.0%} of their time"
-        return "unusable" if share < MIN_USABLE_CPU_SHARE else "disturbed", reason
-    if spread is None or spread <= MAX_SPREAD:
-        return "steady", ""
-    if at_edge:
-        return "steady", AT_AN_EDGE
-    reason = f"its repeats spread by {spread:.0%}"
-    return "unusable" if spread > UNUSABLE_SPREAD else "disturbed", reason
+def _of_point(point: _Point, machine: str) -> Iterator[Reason]:
+    """Yield the verdicts on one figure: by its threads, its repeats, and the machine."""
+    if point.cpu_share < MIN_CPU_SHARE:
+        reason = f"its threads ran only {point.cpu_share:.0%} of their time"
+        yield "unusable" if point.cpu_share < MIN_USABLE_CPU_SHARE else "disturbed", reason
+    wide = point.spread is not None and point.spread > MAX_SPREAD
+    if wide and not point.at_edge:
+        reason = f"its repeats spread by {point.spread:.0%}"
+        yield "unusable" if (point.spread or 0.0) > UNUSABLE_SPREAD else "disturbed", reason
+    if machine:
+        yield "disturbed", machine
+    yield "steady", AT_AN_EDGE if wide else TOO_FEW_TO_JUDGE if point.few else ""
 
 
-def _worst(*verdicts: Reliability) -> Reliability:
-    return max(verdicts, key=RELIABILITIES.index)
-
-
-def _number(figures: Sequence[FigureVerdict], verdict: Reliability) -> int:
-    return sum(figure.verdict == verdict for figure in figures)
+def _worst_first(found: Iterable[Reason]) -> list[Reason]:
+    """Return reasons in the order of their verdicts, the one that decides first."""
+    return sorted(found, key=lambda reason: -RELIABILITIES.index(reason[0]))
 
 
 @dataclass

@@ -7,6 +7,7 @@ series a line, appended when the series ends) and ``report.html`` if a report wa
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -17,11 +18,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.files import read_json, write_whole
+from nearfar.files import read_json, read_text, write_whole
 from nearfar.records.run import SCHEMA_VERSION, Run
 
 #: Default directory for runs, below the current directory.
 DEFAULT_ROOT = Path("nearfar-runs")
+
+_WHAT_TO_GIVE = "give a run directory, such as nearfar-runs/…, or its run.json"
 
 
 def now() -> str:
@@ -60,6 +63,7 @@ class RunDirectory:
         except FileExistsError:
             raise _exists(chosen) from None
         except OSError as error:
+            _remove_empty(made)
             raise MachineError(
                 f"cannot make {chosen}: {error.strerror}",
                 "name a directory you may write to: --out DIR",
@@ -83,9 +87,7 @@ class RunDirectory:
         if finished or (self.path / "samples.jsonl").exists():
             return False
         (self.path / "run.json").unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # not empty: another file, or another run
-            for directory in (self.path, *self._made):
-                directory.rmdir()
+        _remove_empty((self.path, *self._made))
         return True
 
     def add_samples(self, series: str, unit: str, values: Sequence[float]) -> None:
@@ -99,6 +101,14 @@ class RunDirectory:
                 f"cannot write {self.path}/samples.jsonl: {error.strerror}",
                 "free some space, or use --out DIR",
             ) from None
+
+
+def _remove_empty(directories: Sequence[Path]) -> None:
+    """Remove directories, innermost first, up to one that does not exist or is not empty."""
+    existing = itertools.dropwhile(lambda path: not os.path.lexists(path), directories)
+    with contextlib.suppress(OSError):  # not empty: another file, or another run
+        for directory in existing:
+            directory.rmdir()
 
 
 def _fresh_name(run: Run) -> Path:
@@ -117,16 +127,23 @@ def read_document(path: Path) -> Any:
     """The JSON document at a path, or the ``run.json`` of a directory. Raises BadInputError."""
     file = path / "run.json" if os.path.isdir(path) else path  # noqa: PTH112 - is_dir() may raise
     if not os.path.exists(file):  # noqa: PTH110
-        raise BadInputError(f"no record at {path}", "give a run directory, such as nearfar-runs/…")
-    return read_json(file, "give a run directory", finite=False)
+        raise BadInputError(f"no record at {path}", _WHAT_TO_GIVE)
+    text = read_text(file, _WHAT_TO_GIVE)
+    try:
+        return read_json(file, _WHAT_TO_GIVE, finite=False)
+    except BadInputError:
+        if text.lstrip().startswith("{"):
+            raise
+        what = f"{path} is not a record of nearfar: it is not JSON"
+        raise BadInputError(what, _WHAT_TO_GIVE) from None
 
 
 def run_of(document: Any, file: Path) -> Run:
     """Parse a document as a record. Raises BadInputError naming the field."""
     if not isinstance(document, dict) or "schema_version" not in document:
         raise BadInputError(
-            f"{file} is not a record: it has no schema_version",
-            "give a run directory, such as nearfar-runs/…, or its run.json",
+            f"{file} is not a record of nearfar: it has no schema_version",
+            _WHAT_TO_GIVE,
         )
     if "record" in document and "sections" not in document:
         raise BadInputError(

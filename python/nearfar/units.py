@@ -64,8 +64,10 @@ def parse_seconds(text: str) -> float:
     """
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text)
     factor = _TIME_FACTORS.get(match[2]) if match else None
-    if match is None or factor is None or float(match[1]) == 0:
+    if match is None or factor is None:
         raise BadInputError(f"'{text}' is not a time", "write it like 5, 500ms or 2min")
+    if float(match[1]) == 0:
+        raise BadInputError(f"'{text}' is not a positive time", "write it like 5, 500ms or 2min")
     seconds = float(match[1]) * factor
     if seconds > LONGEST_S:
         raise BadInputError(f"{text} is longer than 30 days", "write it like 5, 500ms or 2min")

@@ -57,12 +57,14 @@ def write_profile(profile: Profile, file: Path) -> Path:
 
 
 @public
-def compare(*sides: str, threshold: float = 0.05) -> Verdict:
+def compare(*sides: str, threshold: float = 0.05, tiers: Sequence[str] = ()) -> Verdict:
     """Compare the last side with the others; ``worse`` says whether a figure got worse.
 
     Sides: runs, profiles, hosts or JSON documents of the same kind, by name or path.
-    ``threshold``: the largest accepted degradation, as a fraction.
+    ``threshold``: the largest accepted degradation, as a fraction. ``tiers``: two tiers, such as
+    ``dram`` and ``dram,pages=thp``: the second in the last run is compared with the first in the
+    others, or both of one run.
     """
     from nearfar.workflows import comparing
 
-    return comparing.compare(sides, threshold)
+    return comparing.compare(sides, threshold, tiers)

@@ -21,6 +21,15 @@ Sides = Annotated[
 Threshold = Annotated[
     str, flags.text("--threshold", "SHARE", "Largest accepted degradation, as 5% or 0.05.")
 ]
+Tiers = Annotated[
+    list[str] | None,
+    flags.text(
+        "--tier",
+        "TIER",
+        "Twice: compare figures of the first tier in A with those of the second in B, or both in "
+        "one run.",
+    ),
+]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with 4 if a run was too disturbed to decide.")
 ]
@@ -29,6 +38,7 @@ Strict = Annotated[
 def compare(
     sides: Sides,
     threshold: Threshold = "5%",
+    tier: Tiers = None,
     json: flags.Json = None,
     strict: Strict = False,
     quiet: flags.Quiet = False,
@@ -47,11 +57,16 @@ def compare(
     Several runs before B are merged: each figure is their median, and its interval spans all of
     theirs. Such a base includes variation from day to day; a single run does not.
 
+    With --tier, given twice, figures of two tiers are compared: both of one run, or the first of A
+    and the second of B. Tiers may differ in their pages only.
+
     Examples:
 
         nearfar compare nearfar-runs/20250102T030405Z-study nearfar-runs/20250103T030405Z-study
 
         nearfar compare nearfar-runs/*-study --strict --json compared.json
+
+        nearfar compare nearfar-runs/20250102T030405Z-study --tier dram --tier dram,pages=thp
 
         nearfar compare ddr4 optane-100 --threshold 20%
     """
@@ -60,7 +75,7 @@ def compare(
     from nearfar.report.terminal.comparison import comparison
     from nearfar.units import parse_share
 
-    verdict = api.compare(*sides, threshold=parse_share(threshold))
+    verdict = api.compare(*sides, threshold=parse_share(threshold), tiers=tier or ())
     shown = comparison(
         verdict.found, verdict.moved, verdict.limit, verdict.heads, noisy=verdict.undecided
     )

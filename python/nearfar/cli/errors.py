@@ -71,7 +71,43 @@ class _UsageError(BadInputError):
 def _usage(error: TyperException, typed_verb: Callable[[], str]) -> NearfarError:
     context = getattr(error, "ctx", None)  # a flag without its value has no context
     command = context.command_path if context else typed_verb()
-    return _UsageError(f"{command}: {error.format_message()}", f"{command} --help")
+    invalid = _invalid_value(error.__cause__)
+    if invalid:
+        error.message = invalid
+    next_step = f"{command} --help"
+    if getattr(getattr(error, "param", None), "name", "") == "pid":
+        next_step = "list processes with `ps -e`"
+    return _UsageError(f"{command}: {error.format_message()}", next_step)
+
+
+#: What is wrong with a value, by the type of pydantic's error.
+_INVALID = {
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "int_parsing_size": "is too large",
+    "float_parsing": "is not a number",
+    "finite_number": "is not a finite number",
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+    "literal_error": "is not {expected}",
+}
+
+
+def _invalid_value(cause: BaseException | None) -> str:
+    """Return what is wrong with the value of a flag; empty if Typer's own text says it."""
+    found = getattr(cause, "errors", None)
+    first = next(iter(found()), None) if callable(found) else None
+    if first is None:
+        return ""
+    if first["type"] == "value_error":
+        return str(first["msg"]).removeprefix("Value error, ").removesuffix(".")
+    if first["type"] not in _INVALID:
+        return ""
+    value = str(first["input"])
+    why = _INVALID[first["type"]].format(**first.get("ctx", {}))
+    if value.lower() == "nan" and first["type"].endswith("_equal"):
+        why = _INVALID["finite_number"]  # it is beyond each limit
+    return f"'{value}' {why}"
 
 
 def _unexpected(error: Exception) -> NearfarError:

@@ -57,7 +57,7 @@ def record_place(path: Path | None) -> Path | None:
     """Refuse a directory of a record that cannot be made, before any work."""
     _given(path)
     above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
-    if above is not None and not above.is_dir():
+    if above is not None and not os.path.isdir(above):  # noqa: PTH112 - is_dir() may raise
         raise BadInputError(f"--out {path}: {above} is not a directory", "name another directory")
     if path is not None and not os.path.lexists(path):
         require_directory_place(path, "name a directory you may write to: --out DIR")
@@ -130,6 +130,12 @@ Csv = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
+Truncated = Annotated[
+    bool,
+    typer.Option(
+        "--truncated", help="Accept a trace that is cut short or damaged: use the part before that."
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the run was disturbed.")]
 Out = Annotated[
     Path | None,

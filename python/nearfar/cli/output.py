@@ -35,9 +35,13 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
 
     Raises NoisyError under --strict if the run was disturbed, after it has shown the figures.
     """
-    from nearfar.report.console import note, show
+    from rich.console import Group
 
-    show(text, done.document(), output.json)
+    from nearfar.report.console import note, show
+    from nearfar.report.terminal.record import cautions
+
+    marked = [] if output.says_verdict else cautions(done.run)
+    is_shown = show(Group(*marked, text) if marked else text, done.document(), output.json)
     if not output.quiet:
         note(f"record: {done.folder}")
     noise = done.run.noise
@@ -48,7 +52,7 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     complaint = f"disturbed: {'; '.join(reasons)}"
     if output.strict:
         raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
-    if not (output.says_verdict or output.quiet):
+    if not (is_shown or output.quiet):
         note(complaint)
 
 

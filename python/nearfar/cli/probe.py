@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -81,15 +82,16 @@ def probe(
     if from_:
         _show_knees(context, from_, shared.json)
         return
+    output = replace(shared.output, says_verdict=True)
     if matrix:
         _refuse_flags(context, "--matrix", _OF_ONE_TIER & set(flags.given(context)))
         table = api.probe_matrix(shared.options)
-        show_measured(table, record_tables.record(table.run), shared.output)
+        show_measured(table, record_tables.record(table.run), output)
         return
     done = api.probe(
         tier, shared.options, quick=quick, region=region, threads=threads or (), size=size
     )
-    show_measured(done, record_tables.record(done.run), shared.output)
+    show_measured(done, record_tables.record(done.run), output)
 
 
 def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:

@@ -183,7 +183,7 @@ Out = Annotated[
 _PANELS = {
     "Source: one of these, or a trace": "counts pattern curve experiment",
     "Memories, and what lies where": "near far placement place near_size",
-    "Engine and core": "engine core window threads write_policy instruction_ns",
+    "Engine and core": "engine core window threads write_policy instruction_ns truncated",
     "Memory controller": "page_policy row_timeout scheduler row_hit_cap write_drain "
     "mapping power_down_after self_refresh_after",
     "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
@@ -223,6 +223,7 @@ def sim(
     write_share: WriteShare = 0.0,
     cpu_time_s: CpuTime = 0.0,
     seed: flags.Seed = 1,
+    truncated: flags.Truncated = False,
     out: Out = None,
     json: flags.Json = None,
     quiet: flags.Quiet = False,

@@ -7,10 +7,11 @@ A figure is *worse* if all of these conditions hold:
 - Its p-value, corrected for the number of figures, is below 5 %, if intervals and numbers of
   repeats are known. Of hundreds of unchanged figures, a few have separate intervals by chance.
 
-*Better* is defined the same way for the good direction. Three kinds of figures have no verdict:
-those without a direction (sizes, counts, ratios); extremes of repeats, which have no interval (the
-median of the same repeats is judged instead); and other figures with too few repeats for an
-interval.
+*Better* is defined the same way for the good direction. Four kinds of figures have no verdict:
+those without a direction (sizes, counts, ratios, traffic); extremes of repeats, which have no
+interval (the median of the same repeats is judged instead); other figures with too few repeats for
+an interval; and computed figures that were zero, because a threshold is a fraction of the old
+value. Of counted events (such as fences), one more than none is judged.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from nearfar.comparison.direction import better
+from nearfar.comparison.direction import better_of, is_count
 from nearfar.records.shape import EXTREMES
 from nearfar.records.walk import Quantity
 
@@ -45,6 +46,10 @@ class Change:
         if self.before.value == 0:
             return 1.0 if self.now.value == 0 else math.inf
         return self.now.value / self.before.value
+
+    def is_from_zero(self) -> bool:
+        """Whether the old value is zero and the new one is not: there is no ratio."""
+        return self.before.value == 0 != self.now.value
 
     def agree(self) -> bool | None:
         """Whether the intervals overlap; None if a side has no interval."""
@@ -87,8 +92,10 @@ class Change:
         The threshold is a fraction of the old value. None if the change is smaller, or if such a
         figure has no verdict.
         """
-        direction = better(self.now.key)
+        direction = better_of(self.now)
         if direction is None or self.agree() or self.extreme() or self.uncertain():
+            return None
+        if self.is_from_zero() and self.exact() and not is_count(self.now.key):
             return None
         change = self.ratio() - 1
         if abs(change) <= threshold * (1 + 1e-9):  # exactly the threshold does not exceed it
@@ -144,7 +151,7 @@ class Comparison:
 
     def uncertain(self) -> int:
         """Return how many figures with a direction have too few repeats for an interval."""
-        return sum(c.uncertain() and better(c.now.key) is not None for c in self.changes)
+        return sum(c.uncertain() and better_of(c.now) is not None for c in self.changes)
 
     def _judged(self, verdict: Verdict, threshold: float) -> list[Change]:
         found = [
@@ -164,4 +171,4 @@ def _bounded(change: Change) -> tuple[Bounded, Bounded] | None:
         for side in (change.before, change.now)
         if side.interval and side.provenance and side.provenance.samples > 1 and side.value > 0
     ]
-    return (sides[0], sides[1]) if len(sides) == 2 and better(change.now.key) else None
+    return (sides[0], sides[1]) if len(sides) == 2 and better_of(change.now) else None

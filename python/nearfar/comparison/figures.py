@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import is_compared
 from nearfar.comparison.settings import changed_settings
+from nearfar.comparison.tiers import figures_of, tiers_of
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
 from nearfar.records.shape import Answer, Provenance
@@ -37,6 +38,7 @@ _FREE = frozenset(
         "chaser_cpu",
         "traffic_cpus",
         "interleave_bytes",
+        "run_time_s",
         "stalls",
     }
 )
@@ -46,16 +48,39 @@ _FREE = frozenset(
 _BEYOND_CACHE = ("parallelism", "blocks", "tails")
 
 
-def compare_runs(now: Run, before: Run | Sequence[Run]) -> Comparison:
-    """Match figures that were measured under the same conditions; merge several base runs."""
+def compare_runs(
+    now: Run, before: Run | Sequence[Run], tiers: tuple[str, str] | None = None
+) -> Comparison:
+    """Match figures that were measured under the same conditions; merge several base runs.
+
+    ``tiers``: compare the figures of the second tier in ``now`` with those of the first in
+    ``before``. Their origins may then differ, as those of emulated and measured memory do.
+    """
     runs = [before] if isinstance(before, Run) else before
-    past: dict[Hashable, list[Quantity]] = {}
-    for run in runs:
-        for quantity in _of_run(run):
-            past.setdefault(_identity_in_run(quantity), []).append(quantity)
-    together = [_merged(quantities) for quantities in past.values()]
-    found = _match(_of_run(now), together, _identity_in_run)
+    if tiers is not None:
+        past_tier, now_tier = tiers
+        past = [figures_of(past_tier, compared_figures(run)) for run in runs]
+        present = figures_of(now_tier, compared_figures(now))
+        return _match(present, _merged_of(past, _on_a_tier), _on_a_tier)
+    together = _merged_of(map(compared_figures, runs), _identity_in_run)
+    found = _match(compared_figures(now), together, _identity_in_run)
     return replace(found, settings=changed_settings(_answers_of(now), _answers_of(runs[-1])))
+
+
+def tiers_of_run(run: Run) -> list[str]:
+    """Return the tiers whose figures ``compare_runs`` can compare."""
+    return tiers_of(compared_figures(run))
+
+
+def _merged_of(
+    runs: Iterable[Iterable[Quantity]], identity: Callable[[Quantity], Hashable]
+) -> list[Quantity]:
+    """Return the figures of several runs, each with the value of all of them."""
+    past: dict[Hashable, list[Quantity]] = defaultdict(list)
+    for run in runs:
+        for key, quantity in {identity(quantity): quantity for quantity in run}.items():
+            past[key].append(quantity)
+    return [_merged(quantities) for quantities in past.values()]
 
 
 def _merged(quantities: Sequence[Quantity]) -> Quantity:
@@ -95,7 +120,7 @@ def _match(
     )
 
 
-def _of_run(run: Run) -> Iterator[Quantity]:
+def compared_figures(run: Run) -> Iterator[Quantity]:
     """Yield the compared figures of a run.
 
     Figures of answers and of a sweep's cells have only conditions that distinguish them; those of
@@ -155,7 +180,12 @@ def _distinguishing(group: Sequence[Quantity]) -> list[Conditions]:
     return [(*conditions, ("point", index)) for index, conditions in enumerate(found, 1)]
 
 
-def _identity_in_run(quantity: Quantity) -> Hashable:
+def _on_a_tier(quantity: Quantity) -> Hashable:
+    """The identity of a figure whose tier is not one of its conditions."""
+    return _identity_in_run(quantity)[:-1]
+
+
+def _identity_in_run(quantity: Quantity) -> tuple[Hashable, ...]:
     beyond = quantity.path.startswith(_BEYOND_CACHE)
     free = _FREE | {"region_bytes"} if beyond else _FREE
     held = tuple(pair for pair in quantity.conditions if pair[0] not in free)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearfar.comparison.changes import Change
-from nearfar.comparison.direction import better
+from nearfar.comparison.direction import better_of
 from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shape import MIN_REPEATS
@@ -51,15 +51,18 @@ class Shift:
         return not self.low <= 1 <= self.high
 
 
-def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
+def shifts_of_runs(
+    now: Run, before: Sequence[Run], tiers: tuple[str, str] | None = None
+) -> list[Shift]:
     """Return the shift of each section of a run against several base runs.
 
     It is the median of the shifts against each base run, with an interval that spans all of theirs.
-    So a section is worse only if it is worse than in every base run.
+    So a section is worse only if it is worse than in every base run. ``tiers``: as of
+    ``compare_runs``.
     """
     found: dict[str, list[Shift]] = {}
     for run in before:
-        for shift in shifts(compare_runs(now, run).changes):
+        for shift in shifts(compare_runs(now, run, tiers).changes):
             found.setdefault(shift.section, []).append(shift)
     return [
         Shift(
@@ -90,7 +93,7 @@ def _section(change: Change) -> str:
 
 def _cost(change: Change) -> float | None:
     """Return the logarithm of the factor by which a figure got worse; None for one not judged."""
-    direction, ratio = better(change.now.key), change.ratio()
+    direction, ratio = better_of(change.now), change.ratio()
     if direction is None or change.extreme() or change.exact() or not 0 < ratio < math.inf:
         return None
     return math.log(ratio) if direction == "lower" else -math.log(ratio)

@@ -143,7 +143,7 @@ def measure(
     """
     # Idle times are differences of other times, so their spread is not evidence of a disturbance.
     samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
-    session.progress.step("the same on the near side alone, to compare", 1.0)
+    session.progress.step("the same on the near side alone, to compare", sum(session.span))
     compared = min(plan.iterations, COMPARED)
     alone = replace(plan, teams=Teams(1, 0, plan.teams.cpus)).run(compared)
     repeats: list[Seen] = samples.extras

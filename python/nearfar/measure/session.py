@@ -175,7 +175,7 @@ class Session:
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
     #: Start and width of the next series on the progress bar, as fractions of the whole run.
     span: tuple[float, float] = (0.0, 1.0)
-    #: Key of the section that is measured; empty in a run of one section.
+    #: Key of the section of the record that is measured; empty for what belongs to none.
     section: str = ""
 
     def figures(
@@ -237,12 +237,13 @@ class Session:
         on_edge = edges({key: float(np.median(v)) for key, v in samples.series.items()})
         for key, values in samples.series.items():
             self.keep_samples(f"{name}/{label(key)}", unit, samples.raw[key])
-            judged = judge_spread and len(values) >= MIN_TO_JUDGE
+            few = len(values) < MIN_TO_JUDGE
             watch.point(
                 label(key),
-                median(values).spread if judged else None,
+                median(values).spread if judge_spread and not few else None,
                 cpu_share([usage for epoch in samples.accounts.get(key, []) for usage in epoch]),
                 at_edge=key in on_edge,
+                few=few,
             )
         self.noise.judge(watch)
         return samples, [key for key in wanted if key not in samples.series]

@@ -135,7 +135,7 @@ def measure(
     ``split``: the prediction that chose the far rows.
     """
     samples, _ = session.repeat(f"stencil {plan.version}", "s", plan, effort)
-    session.progress.step("the same serially, to compare", 1.0)
+    session.progress.step("the same serially, to compare", sum(session.span))
     serial = plan.bench()
     serial.run_serially(SWEEPS)
     if set(samples.extras) != {serial.checksum()}:

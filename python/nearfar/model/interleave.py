@@ -28,7 +28,7 @@ from nearfar.model import tables
 from nearfar.model.results import InterleavedSite, InterleavePrediction
 from nearfar.profiles.loaded_curves import LoadedCurves, curves_of
 from nearfar.records.depth import LoadedTier
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.shape import Origin, Provenance, with_origin
 
 if TYPE_CHECKING:
     from nearfar._native import Placement, TierLoad
@@ -244,13 +244,16 @@ def _uniform(times: PlacementTime, rows: Sequence[SiteTuple]) -> Placement | Non
 
 def loaded_tier(memory: LoadedMemory, state: TierLoad) -> LoadedTier:
     """The record of a memory while a program runs."""
-    return LoadedTier(
+    found = LoadedTier(
         name=memory.name,
         background_bytes_per_s=memory.background.reads + memory.background.writes,
         idle_latency_ns=memory.idle_ns,
         at_open_end=_at_open_end(memory, state),
         **state,
     )
+    note = "by the memory's curve of latency against bandwidth"
+    by_model = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
+    return with_origin(found, by_model)
 
 
 def _at_open_end(memory: LoadedMemory, state: TierLoad) -> bool:

@@ -138,9 +138,12 @@ def _policies(
                 policy=each.policy,
                 near_bytes=each.near_bytes,
                 moved_pages=each.moved_pages,
-                near_share=each.near_share,
                 far_writes=each.far_writes,
-                **plainly(slowdown=slowdown, time_s=asked.times.wall_at(slowdown)),
+                **plainly(
+                    slowdown=slowdown,
+                    time_s=asked.times.wall_at(slowdown),
+                    near_share=each.near_share,
+                ),
             )
         )
     return made

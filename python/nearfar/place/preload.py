@@ -24,6 +24,7 @@ _OURS = ("NEARFAR_HMALLOC_PLAN", "NEARFAR_HMALLOC_DEFAULT")
 #: Exit codes of the library for invalid settings, and for settings unsupported on this machine.
 _BAD_SETTING, _NOT_HERE = 2, 3
 _NO_TIER = re.compile(r"no such tier '([A-Za-z0-9_-]+)")
+_VARIABLE = re.compile(r"(?P<name>NEARFAR_HMALLOC_(?P<what>PLAN|NEAR|FAR|TIERS|DEFAULT)): ")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -94,6 +95,19 @@ def environment(
     return ours
 
 
+def _in_flags(complaint: str, ours: Mapping[str, str]) -> str:
+    """A message of the library that names the flag of a setting, not the variable made of it."""
+    found = _VARIABLE.match(complaint)
+    if found is None or ours.get(found["name"]) == os.environ.get(found["name"]):
+        return complaint  # the user set it
+    rest = complaint[found.end() :].replace("NEARFAR_HMALLOC_FAR", "--tier far=TIER")
+    if found["what"] == "PLAN":
+        return f"plan {rest}"
+    tier, value = found["what"].lower(), ours[found["name"]]
+    named = f"{tier}={value}" if tier in ("near", "far") else value.replace(";", " --tier ")
+    return f"--tier {named}: {rest}"
+
+
 def check(ours: Mapping[str, str]) -> None:
     """Load the library once with these variables.
 
@@ -111,7 +125,8 @@ def check(ours: Mapping[str, str]) -> None:
         errors="replace",
         check=False,
     )
-    complaint = "; ".join(line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines())
+    lines = [line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines()]
+    complaint = "; ".join(_in_flags(line, ours) for line in lines)
     if done.returncode == _BAD_SETTING:
         absent = _NO_TIER.search(complaint)
         raise BadInputError(

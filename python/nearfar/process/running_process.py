@@ -54,6 +54,10 @@ class RunningProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the handle; call nothing else afterwards."""
         os.close(self._handle)
 
     def wait(self, seconds: float) -> bool:

@@ -211,6 +211,7 @@ class AdviceResult(FarAdvice, Answer):
         | {"movable_bytes", "fixed_bytes", "plan", "pid", "samples", "records", "host_epochs"}
         | {"provisional", "disturbed", "run_disturbed"}
     )
+    first_is_own: ClassVar[frozenset[str]] = frozenset({"fars"})
 
     program: list[str]
     programs: list[ObservedProgram] = Field(

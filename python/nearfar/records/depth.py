@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -82,6 +82,9 @@ class AccessResult(Shaped):
 
 class LoadedTier(Shaped):
     """A memory under the traffic of a program."""
+
+    asked: ClassVar[frozenset[str]] = frozenset({"background_bytes_per_s"})
+    undirected: ClassVar[frozenset[str]] = frozenset({"bandwidth_bytes_per_s"})
 
     name: str
     read_share: Share

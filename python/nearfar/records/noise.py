@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,6 +43,21 @@ class SeriesVerdict(BaseModel):
     figures: list[FigureVerdict] = Field(default_factory=list)
 
 
+class SectionVerdict(NamedTuple):
+    """The worst verdict on the series of a section; the reason that decides it is the first."""
+
+    verdict: Reliability
+    reasons: list[str]
+
+
+def _together(series: Sequence[SeriesVerdict]) -> SectionVerdict:
+    order = list(Reliability).index
+    ordered = sorted(series, key=lambda each: -order(each.verdict))
+    return SectionVerdict(
+        ordered[0].verdict, [reason for each in ordered for reason in each.reasons]
+    )
+
+
 class NoiseRecord(BaseModel):
     """The verdict on the whole run, with its evidence."""
 
@@ -58,14 +75,20 @@ class NoiseRecord(BaseModel):
         default_factory=list, description="by series; empty in older records"
     )
 
-    def by_section(self) -> dict[str, tuple[Reliability, list[str]]]:
-        """Return the worst verdict of each section, and its reasons, in the order of the run."""
-        found: dict[str, tuple[Reliability, list[str]]] = {}
+    def by_section(self) -> dict[str, SectionVerdict]:
+        """Return the verdict on each section, in the order of the run."""
+        found: dict[str, list[SeriesVerdict]] = {}
         for each in self.judged:
-            verdict, reasons = found.get(each.section, (Reliability.STEADY, []))
-            worst = max(verdict, each.verdict, key=list(Reliability).index)
-            found[each.section] = (worst, [*reasons, *each.reasons])
-        return found
+            found.setdefault(each.section, []).append(each)
+        return {section: _together(series) for section, series in found.items()}
+
+    def on_whole(self) -> SectionVerdict:
+        """Return the verdict on all of the run."""
+        if self.judged:
+            return _together(self.judged)
+        return SectionVerdict(
+            Reliability.DISTURBED if self.noisy else Reliability.STEADY, self.reasons
+        )
 
     def figure_verdicts(self) -> dict[tuple[str, str], FigureVerdict]:
         """Return the verdict on each figure, by series and figure."""

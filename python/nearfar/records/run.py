@@ -19,7 +19,7 @@ from nearfar.records.depth import (
 from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.matrix import MatrixResult
-from nearfar.records.noise import NoiseRecord
+from nearfar.records.noise import NoiseRecord, SectionVerdict
 from nearfar.records.persistent_structures import IntsetResult, MapResult
 from nearfar.records.placement import PlacementResult
 from nearfar.records.programs import ProgramResult
@@ -56,6 +56,14 @@ class Finding(BaseModel):
 
 #: Why a planned measurement was skipped: the time of the run was used up before it.
 NO_TIME = "no time: a larger --time has it"
+
+
+#: Sections with a prediction, and the section that tests it, whose measurement it belongs to.
+PREDICTED_SECTIONS = {
+    "compete_forecast": "compete",
+    "stencil_split": "stencil",
+    "pipeline_forecast": "pipeline",
+}
 
 
 class Skipped(BaseModel):
@@ -128,6 +136,19 @@ class Run(BaseModel):
     noise: NoiseRecord | None = None
     sections: Sections = Field(default_factory=Sections)
     skipped: list[Skipped] = Field(default_factory=list)
+
+    def verdict_on(self, section: str) -> SectionVerdict | None:
+        """Return how far the figures of a section can be relied on; None if that is not known.
+
+        Records of older versions name the series of a run of one section, not the section: all of
+        their verdicts apply to it.
+        """
+        if self.noise is None:
+            return None
+        found = self.noise.by_section()
+        if not found.keys() & Sections.model_fields.keys():
+            return self.noise.on_whole()
+        return found.get(PREDICTED_SECTIONS.get(section, section))
 
     def to_polars(self) -> DataFrame:
         """Return the figures of all sections, as ``Shaped.to_polars`` does."""

@@ -102,6 +102,10 @@ class Shaped(BaseModel):
     asked: ClassVar[frozenset[str]] = frozenset()
     #: Keys of text that is not a condition of the figures next to it.
     remarks: ClassVar[frozenset[str]] = frozenset()
+    #: Keys of figures of which no value is better here, such as the traffic of a program.
+    undirected: ClassVar[frozenset[str]] = frozenset()
+    #: Lists whose first member has the figures of this object again.
+    first_is_own: ClassVar[frozenset[str]] = frozenset()
 
     intervals: dict[str, tuple[Finite, Finite]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)
@@ -140,7 +144,7 @@ Result = TypeVar("Result", bound=Shaped)
 def with_origin(model: Result, provenance: Provenance) -> Result:
     """Return the model, with this provenance for each of its figures that has none."""
     for key in type(model).model_fields:
-        if isinstance(getattr(model, key), float):
+        if isinstance(getattr(model, key), float) and key not in model.asked:
             model.provenance.setdefault(key, provenance)
     return model
 

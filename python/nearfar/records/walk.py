@@ -5,7 +5,8 @@ requested (``Shaped.asked``) is a quantity, too; without a provenance, its origi
 missing. Any other number is a *setting*. The conditions of a quantity are the settings in the same
 object and in the objects around it. Of a list of single observations (drops, series of threads),
 only the length is a setting; a series of values over time is neither. Figures of a sweep's cells
-also have the flags of their cell as conditions.
+also have the flags of their cell as conditions. Each figure is listed once: that of the first far
+memory of advice, which a record has twice, under the advice itself.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Quantity:
     conditions: Conditions
     interval: tuple[float, float] | None
     provenance: Provenance | None
+    #: Whether a higher or a lower value can be better: not of the traffic of a program.
+    is_directed: bool = True
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def _is_list_of_conditions(value: object) -> TypeGuard[list[Scalar]]:
 
 def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
     keys, others = _own(model)
+    repeated = model.first_is_own if isinstance(model, Shaped) else frozenset()
     conditions = tuple({**dict(above), **dict(others)}.items())  # own values override those above
     for key in keys:
         shaped = model if isinstance(model, Shaped) else Shaped()
@@ -133,6 +137,7 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
             conditions,
             shaped.interval(key),
             shaped.provenance.get(key),
+            key not in shaped.undirected,
         )
     if not keys:
         texts = tuple(pair for pair in conditions if not _is_number(pair[1]))
@@ -145,6 +150,6 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
         elif isinstance(value, list) and any(isinstance(member, Observed) for member in value):
             yield Setting(path, key, len(value), conditions)
         elif isinstance(value, list):
-            for member in value:
+            for member in value[1:] if key in repeated else value:
                 if isinstance(member, BaseModel):
                     yield from _walk(member, name, conditions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +36,11 @@ def _print(text: RenderableType, *, aside: bool) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, stderr=aside, width=100)
     # rich wraps text unless no_wrap is passed here too.
-    console.print(text, soft_wrap=isinstance(text, Text) and bool(text.no_wrap))
+    console.print(
+        text,
+        soft_wrap=isinstance(text, Text) and bool(text.no_wrap),
+        crop=console.is_terminal,
+    )
 
 
 def show(
@@ -42,13 +48,16 @@ def show(
     document: str,
     json_target: str | None,
     rows: Callable[[], str] | None = None,
-) -> None:
+) -> bool:
     """Write the documents that --json and --csv request; print text if none goes to stdout.
 
-    ``rows`` returns the CSV of a result that has a table of its own.
+    ``rows`` returns the CSV of a result that has a table of its own. Returns whether text was
+    printed.
     """
-    if write_documents(document, json_target, rows):
+    has_room = write_documents(document, json_target, rows)
+    if has_room:
         print_result(text)
+    return has_room
 
 
 class _Output:
@@ -133,11 +142,30 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+#: Numbers in the text of a step.
+_NUMBERS = re.compile(r"\d[\d,.]*")
+#: Seconds: work that ends before the first of them prints no progress to a file; then a line for
+#: each step, but not more often than the second, nor than the third for steps that differ in
+#: numbers only.
+_FIRST_LINE_S, _STEP_S, _COUNT_S = 2.0, 1.0, 10.0
+
+
 class _Lines:
-    """Receiver of progress for logs and pipes: prints notes, no progress bar."""
+    """Receiver of progress for logs and pipes: prints notes, and a line for each step."""
+
+    def __init__(self) -> None:
+        self._first_s = time.monotonic() + _FIRST_LINE_S
+        self._printed_s = 0.0
+        self._what = self._kind = ""
 
     def step(self, what: str, done: float) -> None:
-        pass
+        now = time.monotonic()
+        kind = _NUMBERS.sub("#", what)
+        pause_s = _COUNT_S if kind == self._kind else _STEP_S
+        if what == self._what or now < max(self._first_s, self._printed_s + pause_s):
+            return
+        self._what, self._kind, self._printed_s = what, kind, now
+        note(f"{min(done, 0.99):4.0%}  {what}")
 
     def note(self, text: str) -> None:
         note(text)
@@ -145,7 +173,7 @@ class _Lines:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """Show a bar on a terminal, plain lines elsewhere, nothing if quiet."""
+    """Show a bar on a terminal, sparse lines elsewhere, nothing if quiet."""
     if quiet:
         from nearfar.measure.progress import silent
 

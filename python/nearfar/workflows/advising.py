@@ -16,11 +16,13 @@ from nearfar.place.native_run import check_program
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.process.names import program_name
-from nearfar.profiles import is_profile, load_profile
+from nearfar.process.running_process import RunningProcess
+from nearfar.profiles import THIS, is_profile, load_host, load_profile
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.advice_fractions import add_fractions
 from nearfar.workflows.advice_loads import MemoriesUnderLoad, Side
+from nearfar.workflows.host_here import unused_latency
 from nearfar.workflows.memories import check_tier, memory
 from nearfar.workflows.observation import AdviceRequest, NearMemory, Observation
 
@@ -63,6 +65,8 @@ def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
     """Advice. The plan is written next to the record."""
     if wanted.program:
         check_program(wanted.program[0])
+    if wanted.pid is not None:
+        RunningProcess(wanted.pid).close()
     for name in (wanted.near, *wanted.far):
         if not is_profile(name):
             check_tier(name)
@@ -124,6 +128,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     result.limits += [*limits, *loaded_memories.notes]
     result.warnings += [
         *(text for each in loaded for text in each.notes),
+        *_unused_latency(wanted),
         *advice_notes.on_plan(plan),
         *advice_notes.on_wrappers(found[0].advice),
         *advice_notes.faster(seen.coster.near, memories, found),
@@ -136,6 +141,21 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     )
     advice_basis.add_host(result, seen.host, seen.caches)
     return result
+
+
+def _unused_latency(wanted: AdviceRequest) -> list[str]:
+    """That a host's latency is not that of near memory, if near memory is a tier which only this
+    machine has."""
+    from nearfar.measure.memory import on_pages
+
+    name, near = wanted.host.name, wanted.near
+    if is_profile(near) or name == THIS or on_pages(near) in load_host(name).memories:
+        return []
+    return unused_latency(
+        name,
+        f"near memory is {near} of this machine, as measured; name another one with --near "
+        f'PROFILE, or add a table [memories."{on_pages(near)}"] to the file of the host',
+    )
 
 
 def _memories(

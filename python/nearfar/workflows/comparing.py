@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.comparison.changes import Change, Comparison
-from nearfar.comparison.direction import better
+from nearfar.comparison.direction import better_of
+from nearfar.comparison.figures import compare_runs, compared_figures, tiers_of_run
 from nearfar.comparison.shifts import Shift, shifts_of_runs
+from nearfar.comparison.tiers import figures_of
 from nearfar.errors import BadInputError, ExitCode
 from nearfar.records.run import Run
 from nearfar.report.terminal.comparison import figure_name
@@ -19,23 +21,61 @@ if TYPE_CHECKING:
     from nearfar.workflows.subjects import Subject
 
 
-def compare(sides: Sequence[str], limit: float) -> Verdict:
-    """Compare the last side with the others. Raises BadInputError if they cannot be compared."""
+def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Verdict:
+    """Compare the last side with the others. Raises BadInputError if they cannot be compared.
+
+    ``tiers``: none, or two: that of the base, and that of the last side. One run with two tiers is
+    compared with itself.
+    """
+    if len(tiers) not in (0, 2):
+        raise BadInputError(
+            f"--tier needs two tiers to compare, and {len(tiers)} is given",
+            "give it twice: --tier dram --tier dram,pages=thp",
+        )
+    if len(sides) == 1 and tiers:
+        sides = [*sides, *sides]
     if len(sides) < 2:
-        raise BadInputError("compare needs at least two sides", "name two runs, or two profiles")
+        raise BadInputError(
+            "compare needs at least two sides",
+            "name two runs, or two profiles; or one run and two of its tiers with --tier",
+        )
     loaded = [(name, load(name)) for name in sides]
     noisy = [name for name, side in loaded if _noisy(side)]
     *before, (last, now) = loaded
     base = [pair for pair in before if not _noisy(pair[1])] or before
-    found = compared([side for _, side in base], now)
+    two = (tiers[0], tiers[1]) if tiers else None
+    if two is not None:
+        found = _of_tiers(base, (last, now), two)
+    else:
+        found = compared([side for _, side in base], now)
     if not found.changes:
         raise BadInputError(
             f"{' and '.join(sides)} have no figure in common",
             "compare runs of the same verb and tiers, or profiles that share keys",
         )
     runs = [side for _, side in base if isinstance(side, Run)]
-    moved = shifts_of_runs(now, runs) if isinstance(now, Run) else []
-    return Verdict(found, moved, limit, [name for name, _ in base], last, noisy)
+    moved = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
+    return Verdict(found, moved, limit, [name for name, _ in base], last, noisy, two)
+
+
+def _of_tiers(
+    base: Sequence[tuple[str, Subject]], last: tuple[str, Subject], tiers: tuple[str, str]
+) -> Comparison:
+    """Compare a tier of the last run with a tier of the others."""
+    for (name, side), tier in [*((pair, tiers[0]) for pair in base), (last, tiers[1])]:
+        if not isinstance(side, Run):
+            raise BadInputError(
+                f"--tier selects figures of runs, and {name} is none", "omit --tier"
+            )
+        known = tiers_of_run(side)
+        if not figures_of(tier, compared_figures(side)):
+            raise BadInputError(
+                f"{name} has no figure of tier {tier}",
+                f"give one of its tiers: {', '.join(known)}" if known else "measure it with probe",
+            )
+    runs = [side for _, side in base if isinstance(side, Run)]
+    assert isinstance(last[1], Run)
+    return compare_runs(last[1], runs, tiers)
 
 
 def _noisy(side: Subject) -> bool:
@@ -56,12 +96,18 @@ class Verdict:
     base: list[str]
     last: str
     noisy: list[str]
+    tiers: tuple[str, str] | None = None
 
     @property
     def heads(self) -> tuple[str, str]:
         """Return short names of the sides."""
+        if self.tiers and self.base == [self.last]:
+            return self.tiers
         base = _short(self.base[0]) if len(self.base) == 1 else f"{len(self.base)} runs"
-        return base, _short(self.last)
+        last = _short(self.last)
+        return (
+            (f"{base} {self.tiers[0]}", f"{last} {self.tiers[1]}") if self.tiers else (base, last)
+        )
 
     def exit_code(self) -> int:
         """1 if something got worse and no side was too disturbed to decide."""
@@ -111,6 +157,7 @@ class Verdict:
             "a": self.base[-1],
             "base": self.base,
             "b": self.last,
+            **({"tiers": list(self.tiers)} if self.tiers else {}),
             "threshold": self.limit,
             "too_noisy": self.noisy,
             "worse": len(worse),
@@ -158,5 +205,5 @@ def _change(change: Change) -> dict[str, object]:
             s: q.provenance.model_dump(mode="json") for s, q in sides.items() if q.provenance
         },
         "intervals_overlap": change.agree(),
-        "better": better(change.now.key),
+        "better": better_of(change.now),
     }

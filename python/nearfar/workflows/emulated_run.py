@@ -55,7 +55,7 @@ def observe(
     """Run the program natively, then trace it. ``near_of``: near memory on a host, for a program of
     this many resident bytes."""
     show = recording.session.progress
-    watch = Watch("the program as it is")
+    watch = Watch("the program as it is", section="advice")
     show.step("running the program as it is", 0.0)
     natives = _natively(wanted)
     recording.session.noise.judge(watch)
@@ -245,5 +245,17 @@ def _provenance(seen: ProgramRuns, machine: str, near: NearMemory) -> dict[str, 
         **near.provenance((wall, cpu)),
         "traced_time_s": Provenance(
             origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
+        ),
+        "unseen_share": Provenance(
+            origin=Origin.MEASURED, statistic="count", samples=native.runs, machine=machine
+        ),
+        **dict.fromkeys(
+            ("unknown_share", "sampled_share"),
+            Provenance(
+                origin=Origin.SIMULATED,
+                statistic="count",
+                samples=0,
+                note="the emulator sees every address",
+            ),
         ),
     }

@@ -79,6 +79,15 @@ def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) ->
     )
 
 
+def unused_latency(name: str, instead: str) -> list[str]:
+    """A sentence if a host that was named has a latency of near memory that the caller does not
+    use; ``instead``: what it uses."""
+    figure = None if name == THIS else load_host(name).figures.get("near_read_latency_ns")
+    if figure is None:
+        return []
+    return [f"the near_read_latency_ns of host {name}, {figure.value:g}, is not used: {instead}"]
+
+
 def _here(session: Session, tiers: Sequence[str], *, remeasure: bool) -> Host:
     from nearfar._native import NativeError
     from nearfar.measure.memory import on_pages

@@ -203,6 +203,8 @@ def stencil_split(
         model,
     )
     result = equations.predict(machine, question, known)
+    instead = "the rates of both memories are those of --contention"
+    result.limits = [*result.limits, *host_here.unused_latency(host.name, instead)]
     if measured:
         result.warnings = equations.inconsistencies(machine, measured)
     return result
@@ -297,11 +299,16 @@ def map_operations(
         )
     work = MapWork(operation, operations, value_bytes)
     device = load_profile(target.far)
-    if model == "counters":
-        return counters.predict(work, device, load_host(target.host))
-    if model == "structure":
-        load_host(target.host)  # reject unknown hosts, although this model does not use one
-        return map_gets.predict(work, device)
+    if model != "replay":
+        host = load_host(target.host)  # reject unknown hosts, although one model does not use any
+        result = (
+            counters.predict(work, device, host)
+            if model == "counters"
+            else map_gets.predict(work, device)
+        )
+        instead = f"all memory of the model {model} is {device.name}"
+        result.limits = [*result.limits, *host_here.unused_latency(target.host, instead)]
+        return result
     return replay.predict(work, device, _map_host(target, progress))
 
 

@@ -108,10 +108,13 @@ def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> 
 
 
 @contextmanager
-def recorded(verb: str, arguments: dict[str, Any], options: Options) -> Iterator[Recording]:
+def recorded(
+    verb: str, arguments: dict[str, Any], options: Options, section: str = ""
+) -> Iterator[Recording]:
     """Open a record; close it with the status finished, interrupted or failed.
 
-    A record without results is deleted after an error or an interrupt.
+    ``section``: the section that the run measures; a run of several sets ``session.section``. A
+    record without results is deleted after an error or an interrupt.
     """
     from nearfar import store
     from nearfar.machine.topology import this_machine
@@ -123,7 +126,14 @@ def recorded(verb: str, arguments: dict[str, Any], options: Options) -> Iterator
         begun(verb, arguments, machine, options.seed), options.out
     )
     with options.progress() as shown:
-        session = Session(machine.id, options.seed, shown, NoiseMeter(), directory.add_samples)
+        session = Session(
+            machine.id,
+            options.seed,
+            shown,
+            NoiseMeter(),
+            directory.add_samples,
+            section=section,
+        )
         try:
             yield Recording(machine, session, directory)
         except KeyboardInterrupt:

@@ -81,7 +81,8 @@ def observe(
         host=host,
         caches=caches,
         fields=_fields(wanted, sampled, data) | near.fields(sampled.wall_s, cpu_s),
-        provenance=_provenance(wanted, sampled, recording.machine.id, near),
+        provenance=_provenance(wanted, sampled, recording.machine.id, near)
+        | _shares_provenance(data.samples),
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
         disturbed=disturbed,
@@ -90,7 +91,7 @@ def observe(
 
 def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
     """The samples, and whether other programs ran meanwhile."""
-    watch = Watch("the program")
+    watch = Watch("the program", section="advice")
     if wanted.pid is not None:
         recording.session.progress.note(
             f"sampling process {wanted.pid} for {format_time(wanted.time_s)}; it is not stopped"
@@ -248,6 +249,17 @@ def _provenance(
         ),
         **near.provenance((wall, cpu)),
     }
+
+
+def _shares_provenance(samples: int) -> dict[str, Provenance]:
+    """Of fractions of the samples."""
+    counted = Provenance(
+        origin=Origin.MEASURED,
+        statistic="count",
+        samples=samples,
+        note="of the samples, which are of all programs that it started, too",
+    )
+    return dict.fromkeys(("unseen_share", "unknown_share"), counted)
 
 
 def _recorded_provenance(sampled: Sampled) -> dict[str, Provenance]:

@@ -31,7 +31,7 @@ _STREAM = (
 _ALWAYS = frozenset({"json", "csv", "quiet", "out"})
 #: By the parameter that selects a source: its name in messages, and the flags that affect it.
 _SOURCES = {
-    "trace": ("a trace", _STREAM | {"instruction_ns"}),
+    "trace": ("a trace", _STREAM | {"instruction_ns", "truncated"}),
     "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
     "pattern": ("--pattern", _STREAM | {"requests", "size", "write_share", "seed"}),
     "curve": ("--curve", {"far", "engine", "requests", "write_share", "seed"} | CONTROLLER),

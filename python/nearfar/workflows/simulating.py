@@ -18,6 +18,7 @@ from nearfar.simulation.controller import (
     parse_write_drain,
 )
 from nearfar.simulation.devices import Device, refuse_without_states
+from nearfar.tracing.truncated import refuse_unfinished, truncation
 from nearfar.workflows import sim_memories
 from nearfar.workflows.sim_flags import CONTROLLER, refuse_ignored
 
@@ -52,7 +53,8 @@ class SimRequest:
 
     Sources: ``trace`` (a file of ``nearfar trace``), ``counts`` (a JSON file of reads and writes),
     ``pattern`` (a synthetic stream), ``curve`` (latency by offered bandwidth). ``near_size`` and
-    ``size`` are texts such as ``16MiB``. None selects the default of ``nearfar sim --help``.
+    ``size`` are texts such as ``16MiB``. ``truncated``: accept a trace whose end is missing. None
+    selects the default of ``nearfar sim --help``.
     """
 
     trace: Path | None = None
@@ -83,6 +85,7 @@ class SimRequest:
     write_share: float = 0.0
     cpu_time_s: float = 0.0
     seed: int = 1
+    truncated: bool = False
 
     @classmethod
     def names(cls) -> list[str]:
@@ -247,6 +250,8 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     from nearfar.simulation import run as running
 
     place = _placement(request)
+    if request.trace and not request.truncated:
+        refuse_unfinished(request.trace)
     near, far = (
         Device.of(profile, one_thread=request.trace is not None)
         for profile in sim_memories.load([request.near, request.far], progress)
@@ -277,6 +282,7 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
         engine = _engine(request.engine)
         result = running.simulate(name, make, near, far, place, options, engine, chosen)
     _check_requests(name, result, made[-1])
+    _refuse_truncated(request, made[-1])
     _warn(result, made[-1], place)
     return result
 
@@ -337,6 +343,17 @@ def _check_requests(name: str, result: Simulation, source: SimSource) -> None:
         f"{name} holds no requests: {why}",
         "trace the program again, `nearfar trace -o T -- PROGRAM`; --after l1 records more",
     )
+
+
+def _refuse_truncated(request: SimRequest, source: SimSource) -> None:
+    """Raise BadInputError for a trace with damage that only its reader sees."""
+    from nearfar import _native
+
+    if request.trace is None or request.truncated or not isinstance(source, _native.TraceSource):
+        return
+    facts = source.facts()
+    if not facts["complete"]:
+        raise truncation(request.trace, facts["ending"])
 
 
 def _warn(result: Simulation, source: SimSource, place: Placement) -> None:

@@ -144,4 +144,5 @@ def _figures(
     times = ("near_time_s", "far_time_s", "total_time_s")
     for part in ("intervals", "provenance"):
         found[part] |= {key: getattr(prediction, part)[key] for key in times}
+    found["provenance"]["traffic_factor"] = prediction.provenance["total_time_s"]
     return found | {key: getattr(prediction, key) for key in times}

@@ -148,7 +148,7 @@ def probe_matrix(options: Options) -> Measured[MatrixResult]:
     from nearfar.measure import matrix
 
     time_s = options.budget_s(MATRIX_S)
-    with recorded("probe", {"matrix": True, "time_s": time_s}, options) as recording:
+    with recorded("probe", {"matrix": True, "time_s": time_s}, options, "matrix") as recording:
         result = matrix.measure(
             recording.session, _matrix_plan(recording, options), Effort(time_s, options.runs)
         )

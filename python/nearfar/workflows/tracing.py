@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.tracing.recording import NewTrace, Recorded, ending_of
 from nearfar.tracing.recording import record as record_accesses
+from nearfar.tracing.truncated import refuse_unfinished, truncation
 
 if TYPE_CHECKING:
     from nearfar._native import TraceRow, TraceStats
@@ -119,10 +120,17 @@ def import_trace(source: Path, form: TraceFormat, output: Path) -> Exchanged:
     return Exchanged(output, done["reads"], done["writes"])
 
 
-def export_trace(source: Path, form: TraceFormat, output: Path) -> Exchanged:
-    """Write a trace for another simulator; no file is overwritten."""
+def export_trace(
+    source: Path, form: TraceFormat, output: Path, *, truncated: bool = False
+) -> Exchanged:
+    """Write a trace for another simulator; no file is overwritten.
+
+    ``truncated``: accept a trace whose end is missing or damaged.
+    """
     from nearfar._native import trace_export
 
+    if not truncated:
+        refuse_unfinished(source)
     try:
         fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -131,6 +139,8 @@ def export_trace(source: Path, form: TraceFormat, output: Path) -> Exchanged:
         ) from None
     try:
         done = trace_export(str(source), fd, form)
+        if done["ending"] and not truncated:
+            raise truncation(source, done["ending"])
     except BaseException:
         output.unlink()
         raise

@@ -17,7 +17,13 @@ Output = Annotated[
 ]
 
 
-def export(file: File, form: Form, output: Output, quiet: flags.Quiet = False) -> None:
+def export(
+    file: File,
+    form: Form,
+    output: Output,
+    truncated: flags.Truncated = False,
+    quiet: flags.Quiet = False,
+) -> None:
     """Export a trace for another simulator; objects, threads and dependences are lost.
 
     Example: `nearfar trace export T --to ramulator -o requests.trace`
@@ -25,7 +31,7 @@ def export(file: File, form: Form, output: Output, quiet: flags.Quiet = False) -
     from nearfar.report.console import note
     from nearfar.workflows import tracing
 
-    done = tracing.export_trace(file, form, output)
+    done = tracing.export_trace(file, form, output, truncated=truncated)
     if done.ending:
         note(f"nearfar: {file}: {done.ending}")
     if not quiet:

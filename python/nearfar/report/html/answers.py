@@ -13,6 +13,7 @@ from nearfar.records.structures import DeviceSlowdown
 from nearfar.report import advice_words
 from nearfar.report.html import headline
 from nearfar.report.html.sections import parallelism
+from nearfar.report.html.verdict import mark_on
 from nearfar.report.wording import (
     HUGE_PAGES,
     count,
@@ -28,12 +29,10 @@ Stated = tuple[str, str]
 
 def how_far(run: Run) -> list[str]:
     """Return sentences on far memory and on the limits of near memory, with verdicts not steady."""
-    verdicts = run.noise.by_section() if run.noise else {}
     said = list(_advice(run))
     for section, sentence in (*_far_latency(run), *_limits(run)):
-        verdict = verdicts.get(section, (Reliability.STEADY,))[0]
-        unsteady = verdict is not Reliability.STEADY
-        said.append(f"{sentence.rstrip('.')} ({verdict.value})." if unsteady else sentence)
+        mark = mark_on(run, section)
+        said.append(f"{sentence.rstrip('.')} ({mark.word})." if mark else sentence)
     return said
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from nearfar.extras import how_to_install
 from nearfar.files import write_whole
-from nearfar.records.noise import Reliability
-from nearfar.records.run import Run
+from nearfar.records.run import PREDICTED_SECTIONS, Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context, Section
@@ -19,7 +18,9 @@ from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.topics import topics
 from nearfar.report.html.verdict import (
     NOTHING_TIMED,
+    Mark,
     Reliance,
+    marks,
     noise_evidence,
     reliance,
     status_line,
@@ -87,7 +88,7 @@ def render(
         machine_name=machine_name(run.machine),
         title=subject(run) or machine_name(run.machine),
         cards=cards(run),
-        tones=_tones(run),
+        marks=_marks(run),
         banners=list(_banners(run)),
         verdicts=list(_verdicts(run)),
         how_far=how_far(run),
@@ -152,7 +153,7 @@ def _verdicts(run: Run) -> Iterator[Banner]:
         yield Banner("good", title, [sentence(rest)])
     elif not noise.noisy:
         yield Banner("good", "Idle machine", [noise_evidence(noise)])
-    for each in reliance(noise) if noise.noisy else ():
+    for each in reliance(run) if noise.noisy else ():
         yield Banner(each.tone, each.title, [*_unexplained(each), *each.reasons])
 
 
@@ -163,12 +164,7 @@ def _unexplained(each: Reliance) -> list[str]:
     return [sentence(f"{', '.join(rest)}.")] if rest else []
 
 
-def _tones(run: Run) -> dict[str, tuple[str, str]]:
-    """Return verdict and tone of each section that is not steady."""
-    each_of = reliance(run.noise) if run.noise and run.noise.noisy else ()
-    return {
-        name: (each.verdict.value, each.tone)
-        for each in each_of
-        if each.verdict is not Reliability.STEADY
-        for name in each.sections
-    }
+def _marks(run: Run) -> dict[str, Mark]:
+    """Return the marks of sections by their names on the page: a prediction has that of the section
+    which tests it."""
+    return {PREDICTED_SECTIONS.get(name, name): mark for name, mark in marks(run).items()}

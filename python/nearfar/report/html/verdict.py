@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearfar.records.noise import NoiseRecord, Reliability
+from nearfar.records.run import PREDICTED_SECTIONS, Run, Sections
+from nearfar.records.walk import Quantity, numbers
 from nearfar.report.wording import count
 
 _UNFINISHED = {
@@ -26,8 +28,10 @@ NOTHING_TIMED = "Nothing was timed: all figures are computed."
 _HEADS = {
     Reliability.STEADY: "Steady, rely on these",
     Reliability.DISTURBED: "Disturbed, repeat on an idle machine",
-    Reliability.UNUSABLE: "Unusable",
+    Reliability.UNUSABLE: "Unusable, measure again",
 }
+#: As above, for steady sections that have figures without an interval.
+_FEW = "Steady, but of too few repeats for an interval"
 _TONES = {
     Reliability.STEADY: "good",
     Reliability.DISTURBED: "warn",
@@ -36,39 +40,115 @@ _TONES = {
 
 
 @dataclass(frozen=True)
+class Mark:
+    """The verdict on figures that cannot be relied on, for the place where they are shown."""
+
+    verdict: Reliability
+    reasons: list[str]
+
+    @property
+    def word(self) -> str:
+        """``disturbed`` or ``unusable``."""
+        return self.verdict.value
+
+    @property
+    def tone(self) -> str:
+        """``warn`` or ``bad``."""
+        return _TONES[self.verdict]
+
+    @property
+    def line(self) -> str:
+        """The verdict, what to do, and the reason that decides it."""
+        return ": ".join(filter(None, (_HEADS[self.verdict], _deciding(self.reasons))))
+
+
+def mark_on(run: Run, section: str) -> Mark | None:
+    """Return the mark of the figures of a section; None if they are steady or not judged."""
+    found = run.verdict_on(section)
+    if found is None or found.verdict is Reliability.STEADY:
+        return None
+    return Mark(found.verdict, found.reasons)
+
+
+def marks(run: Run) -> dict[str, Mark]:
+    """Return the marks of all sections of a record that have one."""
+    held = [name for name in Sections.model_fields if getattr(run.sections, name) is not None]
+    return {name: mark for name in held if (mark := mark_on(run, name)) is not None}
+
+
+def marks_elsewhere(run: Run) -> dict[str, Mark]:
+    """Return the marks of what was measured for the sections, such as the host."""
+    judged = run.noise.by_section() if run.noise else {}
+    if not judged.keys() & Sections.model_fields.keys():
+        return {}
+    return {
+        name: Mark(verdict, reasons)
+        for name, (verdict, reasons) in judged.items()
+        if name not in Sections.model_fields and verdict is not Reliability.STEADY
+    }
+
+
+@dataclass(frozen=True)
 class Reliance:
-    """The sections with one verdict; ``reasons``: one line each for those that are not steady."""
+    """The sections with one verdict; ``reasons``: one line each for those that are not steady.
+
+    ``few``: whether they have figures of too few repeats for an interval, if they are steady.
+    """
 
     verdict: Reliability
     sections: list[str]
     reasons: list[str]
+    few: bool = False
 
     @property
     def title(self) -> str:
         """The verdict, and what to do."""
-        return _HEADS[self.verdict]
+        return _FEW if self.few else _HEADS[self.verdict]
 
     @property
     def tone(self) -> str:
         """``good``, ``warn`` or ``bad``."""
-        return _TONES[self.verdict]
+        return _TONES[Reliability.DISTURBED if self.few else self.verdict]
 
 
-def reliance(noise: NoiseRecord) -> Iterator[Reliance]:
+def reliance(run: Run) -> Iterator[Reliance]:
     """Yield the sections by verdict, steady ones first; nothing for an older record."""
-    found = noise.by_section()
+    found = run.noise.by_section() if run.noise else {}
+    few = _of_few_repeats(run)
     for verdict in Reliability:
         names = [name for name, (own, _) in found.items() if own is verdict]
-        if names:
-            lines = [_reason(name, found[name][1]) for name in names if found[name][1]]
-            yield Reliance(verdict, names, lines)
+        lacking = [name for name in names if name in few and verdict is Reliability.STEADY]
+        whole = [name for name in names if name not in lacking]
+        if whole:
+            lines = [_reason(name, found[name].reasons) for name in whole if found[name].reasons]
+            yield Reliance(verdict, whole, lines)
+        if lacking:
+            yield Reliance(verdict, lacking, [], few=True)
+
+
+def _of_few_repeats(run: Run) -> set[str]:
+    """Return the sections that have figures of repeats, but too few of them for an interval."""
+    return {
+        PREDICTED_SECTIONS.get(section, section)
+        for number in numbers(run.sections)
+        if isinstance(number, Quantity)
+        and number.interval is None
+        and number.provenance is not None
+        and number.provenance.is_sampled()
+        for section in [number.path.partition("/")[0]]
+    }
 
 
 def _reason(section: str, reasons: list[str]) -> str:
+    return f"{section}: {_deciding(reasons)}"
+
+
+def _deciding(reasons: list[str]) -> str:
+    """Return the first reason, which decides the verdict, and the number of others."""
     different = list(dict.fromkeys(reasons))
     others = len(different) - 1
-    more = f", and {count(others, 'more reason')}" if others else ""
-    return f"{section}: {different[0]}{more}"
+    more = f", and {count(others, 'more reason')}" if others > 0 else ""
+    return f"{different[0]}{more}" if different else ""
 
 
 def noise_evidence(noise: NoiseRecord) -> str:

@@ -153,7 +153,7 @@ def _table(changes: list[Change], verdicts: dict[int, str], sides: tuple[str, st
             figure_name(change.now),
             _value(change.before),
             _value(change.now),
-            f"{change.ratio():.3f} ×",
+            "from 0" if change.is_from_zero() else f"{change.ratio():.3f} ×",
             _INTERVALS[change.agree()],
             verdicts.get(id(change), ""),
         )

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from nearfar.records.shape import Origin, Shaped
 from nearfar.report.wording import format_quantity, interval_of, origin_of
+
+
+@dataclass(frozen=True)
+class OneLine:
+    """A text in one line: a terminal cuts it at its width, a file has all of it."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the text as rich prints it."""
+        shown = self.text.copy()
+        shown.no_wrap = True
+        shown.overflow = "ellipsis" if console.is_terminal else "ignore"
+        yield shown
 
 
 class FigureText(str):

@@ -8,10 +8,18 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.noise import NoiseRecord, Reliability
-from nearfar.records.run import Run, Sections
+from nearfar.records.run import PREDICTED_SECTIONS, Run, Sections
 from nearfar.report.html.sections.machine import machine_name
-from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
+from nearfar.report.html.verdict import (
+    NOTHING_TIMED,
+    Mark,
+    mark_on,
+    marks,
+    marks_elsewhere,
+    noise_evidence,
+    reliance,
+    status_line,
+)
 from nearfar.report.terminal import (
     advising,
     allocators,
@@ -60,16 +68,11 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
 }
 #: Styles of verdicts.
 TONE_STYLES = {"good": "green", "warn": "yellow", "bad": "red"}
-#: Sections with a prediction, and the section of the run that tested it and shows it, too.
-_PREDICTED_SECTIONS = {
-    "compete_forecast": "compete",
-    "stencil_split": "stencil",
-    "pipeline_forecast": "pipeline",
-}
 
 
-def noise(record: NoiseRecord | None) -> RenderableType:
+def noise(run: Run) -> RenderableType:
     """Return the noise verdict with its reasons, or that there is none."""
+    record = run.noise
     if record is None:
         return Text(
             "No noise verdict: the run ended before it could judge its figures.", style="yellow"
@@ -79,13 +82,13 @@ def noise(record: NoiseRecord | None) -> RenderableType:
     if not record.noisy:
         return Text(f"Idle machine. {noise_evidence(record)}", style="green")
     if record.judged:
-        return Group(*_reliance(record))
+        return Group(*_reliance(run))
     lines = [Text(f"  · {reason}", style="red") for reason in record.reasons]
     return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *lines)
 
 
-def _reliance(record: NoiseRecord) -> Iterator[Text]:
-    for each in reliance(record):
+def _reliance(run: Run) -> Iterator[Text]:
+    for each in reliance(run):
         style = TONE_STYLES[each.tone]
         yield Text(f"{each.title}: {', '.join(each.sections)}.", style=f"bold {style}")
         yield from (Text(f"  · {reason}", style=style) for reason in each.reasons)
@@ -93,11 +96,11 @@ def _reliance(record: NoiseRecord) -> Iterator[Text]:
 
 def record(run: Run) -> RenderableType:
     """Return the whole record: head, verdict, sections, warnings, and what was skipped."""
-    parts: list[RenderableType] = [head(run), noise(run.noise)]
+    parts: list[RenderableType] = [head(run), noise(run)]
     for name, write in _SECTIONS.items():
         result = getattr(run.sections, name)
         if result is not None and not _has_run(run.sections, name):
-            parts += [Text(""), *_caution(run.noise, name), write(result)]
+            parts += [Text(""), *_caution(run, name), write(result)]
     warnings = [f for f in run.findings if f.level == "warning"]
     if warnings:
         parts += [Text(""), Text("Doctor warns", style="bold")]
@@ -108,16 +111,30 @@ def record(run: Run) -> RenderableType:
     return Group(*parts)
 
 
-def _caution(record: NoiseRecord | None, name: str) -> Iterator[Text]:
+def _caution(run: Run, name: str) -> Iterator[Text]:
     """Yield a line above a section whose figures cannot be relied on."""
-    verdict, _ = (record.by_section() if record else {}).get(name, (Reliability.STEADY, []))
-    if verdict is Reliability.UNUSABLE:
-        yield Text("Unusable: measure again; do not rely on these figures.", style="bold red")
+    mark = mark_on(run, name)
+    if mark is not None:
+        yield _marked(mark)
+
+
+def _marked(mark: Mark, what: str = "") -> Text:
+    return Text(f"{what}{mark.line}", style=f"bold {TONE_STYLES[mark.tone]}")
+
+
+def cautions(run: Run) -> list[Text]:
+    """Return the lines above the figures of a run of one section that cannot be relied on."""
+    own = {mark.line: mark for mark in marks(run).values()}  # a prediction has that of its test
+    others = marks_elsewhere(run)
+    return [
+        *map(_marked, own.values()),
+        *(_marked(mark, f"{name}: ") for name, mark in others.items()),
+    ]
 
 
 def _has_run(sections: Sections, prediction: str) -> bool:
     """Whether a section is a prediction whose run is in the record."""
-    predicted = _PREDICTED_SECTIONS.get(prediction)
+    predicted = PREDICTED_SECTIONS.get(prediction)
     return predicted is not None and getattr(sections, predicted) is not None
 
 

@@ -1,4 +1,7 @@
-"""A record in at most 30 lines of a terminal: how fast, how far, how sure, what next."""
+"""A record in at most 30 lines: how fast, how far, how sure, what next.
+
+Only a terminal cuts long lines. A file keeps them whole.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.noise import NoiseRecord, Reliability
+from nearfar.records.noise import Reliability
 from nearfar.records.run import Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import TOO_FEW, Card, cards
 from nearfar.report.html.verdict import reliance
-from nearfar.report.terminal.layout import columns
+from nearfar.report.terminal.layout import OneLine, columns
 from nearfar.report.terminal.record import TONE_STYLES, head, noise
 from nearfar.report.wording import count
 
@@ -31,7 +34,7 @@ def summary(run: Run, folder: Path) -> RenderableType:
     said = [_one_line(f"· {text}") for text in how_far(run)[:_MAX_SENTENCES]]
     if said:
         parts += [*said, Text("")]
-    parts += [_sure(run.noise), *_skipped(run), Text("")]
+    parts += [_sure(run), *_skipped(run), Text("")]
     steps = [*what_next(run), (f"nearfar show {folder}", "all tables")]
     width = max(len(command) for command, _ in steps)
     parts += [Text(f"{command:<{width}}  {why}") for command, why in steps]
@@ -39,35 +42,35 @@ def summary(run: Run, folder: Path) -> RenderableType:
 
 
 def _figures(run: Run) -> RenderableType | None:
-    verdicts = run.noise.by_section() if run.noise else {}
     rows = []
     for card in cards(run):
-        verdict = verdicts.get(card.target)
         origin = card.origin.value if card.origin and card.origin.value != "measured" else ""
         value = " ".join(filter(None, (card.value, f"({card.interval})", origin)))
-        rows.append([card.label, value, _verdict(card, verdict), card.context])
+        rows.append([card.label, value, _verdict(run, card), card.context])
     return columns(["", "Value", "Verdict", "Of"], rows, 4) if rows else None
 
 
-def _verdict(card: Card, section: tuple[Reliability, list[str]] | None) -> str:
+def _verdict(run: Run, card: Card) -> str:
     """Return the verdict of the section; a steady one is not enough for a figure of few repeats."""
-    if section is None:
+    found = run.verdict_on(card.target)
+    if found is None:
         return ""
-    if section[0] is Reliability.STEADY and card.interval.endswith(TOO_FEW):
+    if found.verdict is Reliability.STEADY and card.interval.endswith(TOO_FEW):
         return "few repeats"
-    return section[0].value
+    return found.verdict.value
 
 
-def _sure(record: NoiseRecord | None) -> RenderableType:
+def _sure(run: Run) -> RenderableType:
     """Return the verdict by section, with few reasons."""
+    record = run.noise
     if record is None or not record.noisy:
-        return noise(record)
+        return noise(run)
     if not record.judged:
         first = [_one_line(f"  · {reason}") for reason in record.reasons[:_MAX_REASONS]]
         return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *first)
-    lines: list[Text] = []
+    lines: list[RenderableType] = []
     reasons = 0
-    for each in reliance(record):
+    for each in reliance(run):
         style = TONE_STYLES[each.tone]
         lines.append(Text(f"{each.title}: {', '.join(each.sections)}.", style=style))
         if each.verdict is not Reliability.STEADY:
@@ -77,7 +80,7 @@ def _sure(record: NoiseRecord | None) -> RenderableType:
     return Group(*lines)
 
 
-def _skipped(run: Run) -> Iterator[Text]:
+def _skipped(run: Run) -> Iterator[RenderableType]:
     whole = [skip for skip in run.skipped if skip.what == "the whole section"]
     for skip in whole[:_MAX_SKIPPED]:
         yield _one_line(f"Skipped {skip.section}: {skip.why}")
@@ -85,5 +88,5 @@ def _skipped(run: Run) -> Iterator[Text]:
         yield Text(f"Skipped {count(len(whole) - _MAX_SKIPPED, 'more section')}.")
 
 
-def _one_line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+def _one_line(text: str) -> OneLine:
+    return OneLine(Text(text))

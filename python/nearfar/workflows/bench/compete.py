@@ -44,7 +44,7 @@ def measure(
         "time_s": options.budget_s(20.0),
         "sweep": copies.sweep,
     }
-    with recorded("bench compete", arguments, options) as recording:
+    with recorded("bench compete", arguments, options, "compete") as recording:
         plan, last_cache = compete_plan(recording, copies, options, feeds_fit=csv is not None)
         effort = options.effort(20.0)
         prediction = forecasting.before_run(

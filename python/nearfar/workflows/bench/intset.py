@@ -26,7 +26,7 @@ def measure(
         "tier": tier,
         "time_s": effort.budget_s,
     }
-    with recorded("bench intset", arguments, options) as recording:
+    with recorded("bench intset", arguments, options, "intset") as recording:
         pool_tiers.require_pools()
         cpu = chosen_cpus(recording.machine, options.cpus)[0]
         run_s = effort.budget_s / (effort.epochs or intset.RUNS)

@@ -36,7 +36,7 @@ def measure(
         "time_s": options.budget_s(120.0),
         "n": blocks,
     }
-    with recorded("bench malloc", arguments, options) as recording:
+    with recorded("bench malloc", arguments, options, "malloc") as recording:
         team = chosen_cpus(recording.machine, options.cpus)
         counts = chosen_threads(threads or sorted({1, len(team)}), len(team))
         found, missing = _allocators(allocators)

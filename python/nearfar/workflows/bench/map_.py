@@ -50,7 +50,7 @@ def measure(work: Work, options: Options, *, counters: CounterMode = "off") -> M
         "compare": work.compare,
         "counters": counters,
     }
-    with recorded("bench map", arguments, options) as recording:
+    with recorded("bench map", arguments, options, "map") as recording:
         plan = counting.with_events(map_plan(recording.machine, work, options), counters)
         result, skipped = maps.measure(recording.session, plan, options.effort(30.0))
         counting.fill(result, counters, recording.machine)

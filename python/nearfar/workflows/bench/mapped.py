@@ -27,7 +27,7 @@ def measure(
         "size_bytes": size_bytes,
         "time_s": options.budget_s(30.0),
     }
-    with recorded("bench mapped", arguments, options) as recording:
+    with recorded("bench mapped", arguments, options, "mapped") as recording:
         cpu = chosen_cpus(recording.machine, options.cpus)[0]
         inspection = mapped.inspect(str(path), size_bytes, cpu)
         plan = mapped.MappedPlan(str(path), size_bytes, cpu, inspection.accesses)

@@ -56,7 +56,7 @@ def measure(work: Work, options: Options, *, csv: Path | None = None) -> Measure
         "iterations": work.rounds,
         "near_only": work.near_only,
     }
-    with recorded("bench pipeline", arguments, options) as recording:
+    with recorded("bench pipeline", arguments, options, "pipeline") as recording:
         result = _run(recording, work, options, feeds_model=csv is not None)
         recording.keep("pipeline", result)
     if csv:

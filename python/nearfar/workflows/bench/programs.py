@@ -40,7 +40,7 @@ def measure(
         "allocators": names,
         "time_s": effort.budget_s,
     }
-    with recorded(verb, arguments, options) as recording:
+    with recorded(verb, arguments, options, "program") as recording:
         cpu = chosen_cpus(recording.machine, options.cpus)[0]
         found = tuple(allocators.resolve(name) for name in dict.fromkeys(names))
         sizes = tuple(sorted(set(work.sizes)))

@@ -71,7 +71,7 @@ def predict(work: Work, options: Options) -> Measured[StencilSplit]:
     """Predict the split from copies on both tiers, and measure no stencil."""
     if parse_far_rows(work.far_rows) is not None:
         raise BadInputError("--split-only requires --far-rows auto", "give --far-rows auto")
-    with recorded("bench stencil", work.arguments(options), options) as recording:
+    with recorded("bench stencil", work.arguments(options), options, "stencil") as recording:
         plan = stencil_plan(recording, work, None, options, with_alone=True)
         check_predictable(plan)
         cache = last_cache(recording, plan.teams.cpus[0])
@@ -92,7 +92,7 @@ def measure(
     if isinstance(source, Path):
         split = read_split(source, [name for name in HELD if name in given])
         work, source = work.held_by(split), split.far_rows
-    with recorded("bench stencil", work.arguments(options), options) as recording:
+    with recorded("bench stencil", work.arguments(options), options, "stencil") as recording:
         compares = split is not None or source is None
         plan = stencil_plan(recording, work, source, options, with_alone=compares)
         _check_row(csv, plan, predicts=source is None)

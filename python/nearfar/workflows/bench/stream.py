@@ -33,7 +33,7 @@ def measure(
         "reference_rules": reference_rules,
         "accessor": accessor,
     }
-    with recorded("bench stream", arguments, options) as recording:
+    with recorded("bench stream", arguments, options, "stream") as recording:
         plan, last_cache = array_plan(
             recording, stream.KERNELS, tiers, options, threads=threads, size=size
         )

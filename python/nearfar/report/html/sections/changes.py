@@ -128,8 +128,15 @@ def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) 
     by = "" if all(change.exact() for change in moved) else " by more than their intervals"
     return (
         f"{since}, and {len(moved)} differ{'s' * (len(moved) == 1)}{by}. "
-        f"The largest: {name(top.now)} is {top.ratio():.2f} times {_other(now, before)}."
+        f"The largest: {_largest(top, _other(now, before))}."
     )
+
+
+def _largest(change: Change, other: str) -> str:
+    if change.is_from_zero():
+        value = format_quantity(change.now.key, change.now.value)
+        return f"{name(change.now)} is {value}, from 0"
+    return f"{name(change.now)} is {change.ratio():.2f} times {other}"
 
 
 def _other(now: Run, before: Run) -> str:
@@ -236,7 +243,7 @@ def _table(changes: list[Change], caption: str, folded: bool) -> Table:
             Cell(name(change.now)),
             _figure(change.before),
             _figure(change.now),
-            Cell(f"{change.ratio():.2f} ×"),
+            Cell("from 0" if change.is_from_zero() else f"{change.ratio():.2f} ×"),
             _verdict(change),
         ]
         for change in changes
