@@ -122,6 +122,7 @@ def test_a_cut_trace_is_reported(run_nearfar: RunNearfar, tmp_path: Path) -> Non
     trace = tmp_path / "trace"
     assert run_nearfar("bench", *SMALL["merge"], "--trace", str(trace)).code == 0
     trace.write_bytes(trace.read_bytes()[:-20])
-    done = run_nearfar("sim", str(trace), "--json", "-")
+    run_nearfar("sim", str(trace)).assert_refused(2, "trace is truncated: its end is missing")
+    done = run_nearfar("sim", str(trace), "--truncated", "--json", "-")
     assert done.code == 0, done.stderr
     assert "cut short" in done.stderr
