@@ -1,4 +1,4 @@
-// Reservations of a resource that serves one transfer at a time (data bus, activates of a rank).
+// Reservations of a resource that serves one transfer at a time (a direction of a link).
 // Requests may reserve in any order of time.
 //
 // The fast engine times requests in program order. A slow request reserves the bus far ahead; a
@@ -73,39 +73,6 @@ private:
   double per_ps_;
   std::uint64_t base_ = 0; ///< earliest slot of the calendar; a multiple of 64
   std::array<std::uint64_t, words> words_{};
-};
-
-/// Limits the number of transfers in aligned windows of time, from k * window to (k + 1) * window:
-/// four activates in tFAW. An approximation: tFAW is a sliding window, and a window that is not
-/// aligned may hold up to twice as many.
-class Quota {
-public:
-  /// At most `most` transfers in each window of `window` ps; 0: unlimited.
-  Quota(Time window, unsigned most)
-      : window_(window), per_ps_(window ? 1.0 / static_cast<double>(window) : 0), most_(most) {}
-
-  /// Reserves a transfer at the first time from `at` on whose window has room.
-  Time book(Time at) {
-    if (window_ == 0) return at;
-    const auto wanted = slot_of(at, per_ps_);
-    for (std::uint64_t window = wanted;; ++window) {
-      Window& entry = windows_[window % windows_.size()];
-      if (entry.number < window) entry = {window, 0};
-      if (entry.number > window || entry.taken == most_) continue; // overwritten, or full
-      ++entry.taken;
-      return window == wanted ? at : window * window_;
-    }
-  }
-
-private:
-  struct Window {
-    std::uint64_t number = 0;
-    unsigned taken = 0;
-  };
-  Time window_;
-  double per_ps_;
-  unsigned most_;
-  std::array<Window, 512> windows_{};
 };
 
 } // namespace nearfar::sim

@@ -6,27 +6,14 @@
 
 namespace nearfar::sim {
 
-namespace {
-
-/// Whether consecutive lines of a channel lie in different bank groups.
-bool is_spread(const AddressMapping& mapping) {
-  const auto lowest = std::find_if(mapping.rbegin(), mapping.rend(), [](AddressField field) {
-    return field != AddressField::channel;
-  });
-  return *lowest == AddressField::group;
-}
-
-} // namespace
-
 FastBanks::FastBanks(const Device& device, const Controller& controller)
     : timing_(device.timing), banks_per_group_(static_cast<std::uint32_t>(device.shape.banks)),
       controller_(controller), decoder_(device.shape, controller.mapping) {
-  const bool spread = is_spread(controller.mapping);
   for (std::uint64_t c = 0; c < device.shape.channels; ++c) {
-    Channel& channel = channels_.emplace_back(timing_);
+    Channel& channel = channels_.emplace_back(device);
     for (std::uint64_t r = 0; r < device.shape.ranks; ++r)
       channel.ranks.emplace_back(timing_);
-    channel.groups.resize(device.shape.ranks * device.shape.groups, Group(timing_, spread));
+    channel.groups.resize(device.shape.ranks * device.shape.groups);
     channel.banks.resize(channel.groups.size() * device.shape.banks);
   }
 }
@@ -38,15 +25,40 @@ void FastBanks::account_open(Rank& rank, Time from, Time until) {
 }
 
 /// Does all refreshes that were due by `at`. The last one may still be in progress.
-void FastBanks::refresh(Rank& rank, Time at) {
+void FastBanks::refresh(Channel& channel, std::uint32_t number, Time at) {
+  Rank& rank = channel.ranks[number];
   const Time due = rank.refresh_at + (at - rank.refresh_at) / timing_.tREFI * timing_.tREFI;
   work_.refreshes += (due - rank.refresh_at) / timing_.tREFI + 1;
   if (rank.any_open) account_open(rank, rank.open_since, rank.refresh_at);
   rank.any_open = false;
   rank.refreshing_from = due;
-  rank.blocked_until = due + timing_.tRP + timing_.tRFC;
+  rank.blocked_until = refresh_end(channel, number, due);
   rank.refresh_at = due + timing_.tREFI;
   ++rank.epoch;
+}
+
+/// When the rank can be used after a refresh that is due at `due`: its rows are closed first.
+Time FastBanks::refresh_end(const Channel& channel, std::uint32_t number, Time due) const {
+  const std::size_t banks = channel.banks.size() / channel.ranks.size();
+  Time from = due;
+  for (std::size_t i = number * banks; i < (number + 1) * banks; ++i)
+    if (const Bank& bank = channel.banks[i]; bank.epoch == channel.ranks[number].epoch)
+      from = std::max(from, activate_from(bank, due));
+  return from + timing_.tRFC;
+}
+
+/// Does the refreshes that are due by `first`, the first command of an access, and closes the row
+/// of its bank if the access comes after one. Accesses with earlier commands may follow.
+void FastBanks::refresh_before(Channel& channel, const Place& place, Time first) {
+  Rank& rank = channel.ranks[place.rank];
+  Bank& bank = channel.banks[place.bank];
+  if (first >= rank.refresh_at) [[unlikely]]
+    refresh(channel, place.rank, first);
+  if (bank.epoch == rank.epoch || first < rank.refreshing_from) return;
+  if (bank.row != closed) end_epoch(bank);
+  bank.closed_rows = {};
+  bank.epoch = rank.epoch;
+  bank.activate_from = std::max(bank.activate_from, rank.blocked_until);
 }
 
 /// Closes the row at `at`, or when tRRDpre allows. Returns when the bank can be activated.
@@ -57,15 +69,14 @@ Time FastBanks::precharge(Rank& rank, Bank& bank, Time at) {
 }
 
 /// Closes the open row, if any, and activates `row`.
-void FastBanks::open_row(Rank& rank, Group& group, Bank& bank, Time at, std::uint64_t row) {
+void FastBanks::open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row) {
   Time from = std::max(at, bank.activate_from);
   if (bank.row != closed) {
     const Time closing = std::max(at, bank.precharge_from);
     remember_closed(bank, closing);
     from = std::max(from, precharge(rank, bank, closing));
   }
-  from = group.activates.book(rank.windows.book(rank.long_windows.book(from)));
-  const Time activated = rank.activates.book(from);
+  const Time activated = rank.activates.book(from, group);
   ++work_.activates;
   if (!rank.any_open && controller_.page == PagePolicy::open) {
     rank.any_open = true;
@@ -93,35 +104,24 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
 bool FastBanks::goes_before_drain(const Channel& channel, const Place& place, Time at) const {
   if (at >= channel.draining || controller_.page == PagePolicy::closed)
     return at < channel.draining;
-  const Timing& t = timing_;
   const Bank& bank = channel.banks[place.bank];
   if (bank.row == place.row) return bank.column_from <= channel.draining;
-  Time from = bank.activate_from;
-  if (bank.row != closed)
-    from = std::max(at, bank.precharge_from) + (bank.dirty ? t.tRP : t.tRPclean);
-  return std::max(at, from) + t.tRCD <= channel.draining;
+  return activate_from(bank, at) + timing_.tRCD <= channel.draining;
 }
 
 /// Reserves the data bus for an access whose column command can be issued at `column`. Returns when
 /// the data begin.
-Time FastBanks::book_data(Channel& channel, Group& group, Time column, bool write) {
-  const Time of_group = (write ? group.writes : group.reads).book(column);
-  return channel.bus.book(of_group + (write ? timing_.CWL : timing_.CL));
+Time FastBanks::book_data(Channel& channel, const Place& place, Time column, bool write) const {
+  return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), place.rank,
+                          place.bank / banks_per_group_, write);
 }
 
 Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
   const Timing& t = timing_;
   Rank& rank = channel.ranks[place.rank];
-  Group& group = channel.groups[place.bank / banks_per_group_];
   Bank& bank = channel.banks[place.bank];
-  if (t.tREFI && at >= rank.refresh_at) [[unlikely]]
-    refresh(rank, at);
-  if (at >= rank.refreshing_from) at = std::max(at, rank.blocked_until);
-  if (bank.epoch != rank.epoch) {
-    if (bank.row != closed) end_epoch(bank);
-    bank.closed_rows = {};
-    bank.epoch = rank.epoch;
-  }
+  refresh_before(channel, place,
+                 bank.row == place.row ? std::max(at, bank.column_from) : activate_from(bank, at));
   if (controller_.page == PagePolicy::closed && bank.row != closed)
     close_lazily(rank, bank, at, place.row);
   if (bank.row == place.row)
@@ -129,12 +129,12 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   else if (const unsigned back = find_closed(bank, place.row, at))
     return access_closed(channel, place, back, at, write);
   else
-    open_row(rank, group, bank, at, place.row);
+    open_row(rank, place.group, bank, at, place.row);
 
   Time column = std::max(at, write ? bank.write_from : bank.column_from);
   column = write ? std::max(column, channel.write_from) : read_from(channel, place, column);
   const Time lead = write ? t.CWL : t.CL;
-  const Time begin = book_data(channel, group, column, write);
+  const Time begin = book_data(channel, place, column, write);
   const Time end = begin + t.burst;
   column = begin - lead;
   bank.column_from = column + t.tCCDL;
@@ -150,7 +150,7 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   ++work_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  group.turnaround = {begin, end + t.tWTRL};
+  channel.groups[place.bank / banks_per_group_] = {begin, end + t.tWTRL};
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -181,7 +181,7 @@ Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned bac
   const Time free = std::max(at, hit.column_from);
   const Time lead = write ? t.CWL : t.CL;
   const Time from = write ? free : read_from(channel, place, free);
-  const Time begin = book_data(channel, channel.groups[place.bank / banks_per_group_], from, write);
+  const Time begin = book_data(channel, place, from, write);
   const Time column = begin - lead;
   const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
   Time later = std::max(hit.until, at_once ? column : done) - hit.until;
@@ -208,11 +208,12 @@ Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned bac
 
 /// The earliest column command of a read after the last write to its rank and to its group.
 Time FastBanks::read_from(const Channel& channel, const Place& place, Time column) const {
-  for (const Turnaround& after : {channel.ranks[place.rank].turnaround,
-                                  channel.groups[place.bank / banks_per_group_].turnaround})
-    if (column < after.read_from && column + timing_.CL + timing_.burst > after.write_data_begin)
-      column = after.read_from;
-  return column;
+  const auto turned = [&](const Turnaround& after, Time at) {
+    const bool overlaps = at + timing_.CL + timing_.burst > after.write_data_begin;
+    return at < after.read_from && overlaps ? after.read_from : at;
+  };
+  column = turned(channel.ranks[place.rank].turnaround, column);
+  return turned(channel.groups[place.bank / banks_per_group_], column);
 }
 
 /// Closes the row for a refresh.
@@ -257,11 +258,16 @@ void FastBanks::turn_to_writes(Channel& channel) const {
   channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
 }
 
-/// Time of the first command of an access, at or after `at`.
-Time FastBanks::first_command(const Channel& channel, const Place& place, Time at) const {
-  const Bank& bank = channel.banks[place.bank];
-  if (bank.row == place.row) return std::max(at, bank.column_from);
+/// Time of the first command of an access to `row`, at or after `at`.
+Time FastBanks::first_command(const Bank& bank, std::uint64_t row, Time at) {
+  if (bank.row == row) return std::max(at, bank.column_from);
   return std::max(at, bank.row == closed ? bank.activate_from : bank.precharge_from);
+}
+
+/// When a row of the bank can be activated, at or after `at`. The open row is closed first.
+Time FastBanks::activate_from(const Bank& bank, Time at) const {
+  if (bank.row == closed) return std::max(at, bank.activate_from);
+  return std::max(at, bank.precharge_from) + (bank.dirty ? timing_.tRP : timing_.tRPclean);
 }
 
 /// Drains the posted writes whose first command can be issued after the last read and before
@@ -270,7 +276,8 @@ void FastBanks::write_while_idle(Channel& channel, Time until) {
   if (channel.posted.size() < controller_.drain_idle || channel.read_column >= until) return;
   turn_to_writes(channel);
   std::erase_if(channel.posted, [&](const Write& write) {
-    const Time from = first_command(channel, write.place, std::max(write.at, channel.read_column));
+    const Time from = first_command(channel.banks[write.place.bank], write.place.row,
+                                    std::max(write.at, channel.read_column));
     if (from >= until) return false;
     access(channel, write.place, from, true);
     channel.banks[write.place.bank].closed_rows = {}; // no access waits for the row that it closed
@@ -320,8 +327,9 @@ Time FastBanks::drain(Time at) {
 
 void FastBanks::finish(Time end) {
   for (Channel& channel : channels_) {
-    for (Rank& rank : channel.ranks) {
-      if (timing_.tREFI && end >= rank.refresh_at) refresh(rank, end);
+    for (std::uint32_t number = 0; number < channel.ranks.size(); ++number) {
+      Rank& rank = channel.ranks[number];
+      if (end >= rank.refresh_at) refresh(channel, number, end);
       if (rank.any_open) account_open(rank, rank.open_since, end);
     }
     for (Bank& bank : channel.banks)

@@ -2,7 +2,7 @@
 // which banks, ranks and buses are free.
 //
 // Each request is timed once, in program order. Reordering by a scheduler is approximated:
-// Buses          are reserved out of order of time (Calendar).
+// Reservations   of data buses (DataBus) and of activates (Activates) are made in any order of time.
 // Posted writes  wait in a queue of their channel and are drained in batches.
 // Closed rows    An access that arrives before its row was closed hits it: a scheduler would have
 //                served it first.
@@ -14,8 +14,10 @@
 #include <array>
 #include <vector>
 
+#include "sim/activates.hpp"
 #include "sim/calendar.hpp"
 #include "sim/controller.hpp"
+#include "sim/data_bus.hpp"
 
 namespace nearfar::sim {
 
@@ -73,24 +75,10 @@ private:
     Time write_data_begin = 0;
     Time read_from = 0;
   };
-  /// Where consecutive lines lie in different bank groups (`spread`), the limits of the bus and of
-  /// the rank are met first, and the time for the calendars of the groups is saved.
-  struct Group {
-    Group(const Timing& t, bool spread)
-        : reads(spread ? 0 : t.tCCDL), writes(spread ? 0 : t.tCCDLWR),
-          activates(spread ? 0 : t.tRRDL) {}
-    Calendar reads;  ///< column commands
-    Calendar writes; ///< column commands
-    Calendar activates;
-    Turnaround turnaround;
-  };
   struct Rank {
     explicit Rank(const Timing& t)
-        : activates(t.tRRD), windows(t.tFAW, 4), long_windows(t.t32AW, 32), array_writes(t.tRRDpre),
-          refresh_at(t.tREFI) {}
-    Calendar activates;
-    Quota windows;      ///< four activates in tFAW
-    Quota long_windows; ///< 32 activates in t32AW
+        : activates(t), array_writes(t.tRRDpre), refresh_at(t.tREFI ? t.tREFI : never) {}
+    Activates activates;
     Calendar array_writes;
     Time refresh_at;
     Time refreshing_from = 0;
@@ -106,11 +94,11 @@ private:
     Time at = 0; ///< time at which it was posted
   };
   struct Channel {
-    explicit Channel(const Timing& t) : bus(bus_slot(t)) {}
-    Calendar bus;
+    explicit Channel(const Device& device) : bus(device) {}
+    DataBus bus;
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
-    std::vector<Group> groups; ///< of all ranks
+    std::vector<Turnaround> groups; ///< of all ranks
     std::vector<Write> posted;
     Time filled = 0;      ///< time at which drain_from writes were queued
     Time draining = 0;    ///< begin of the drain
@@ -120,12 +108,9 @@ private:
     Time read_column = 0; ///< column command of the last read; a drain begins after it
   };
 
-  /// Time between the begins of two lines on the data bus.
-  static Time bus_slot(const Timing& t) { return std::max(t.burst, t.tCCD); }
-
   Time access(Channel& channel, const Place& place, Time at, bool write);
-  Time book_data(Channel& channel, Group& group, Time column, bool write);
-  void open_row(Rank& rank, Group& group, Bank& bank, Time at, std::uint64_t row);
+  Time book_data(Channel& channel, const Place& place, Time column, bool write) const;
+  void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
   Time access_closed(Channel& channel, const Place& place, unsigned back, Time at, bool write);
@@ -133,14 +118,17 @@ private:
   Time read_from(const Channel& channel, const Place& place, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
-  void refresh(Rank& rank, Time at);
+  void refresh_before(Channel& channel, const Place& place, Time first);
+  void refresh(Channel& channel, std::uint32_t number, Time at);
+  Time refresh_end(const Channel& channel, std::uint32_t number, Time due) const;
   void end_epoch(Bank& bank);
   void account_open(Rank& rank, Time from, Time until);
   void order_posted(Channel& channel);
   std::uint32_t turn_of(const Channel& channel, std::uint32_t number);
   void turn_to_writes(Channel& channel) const;
   void write_while_idle(Channel& channel, Time until);
-  Time first_command(const Channel& channel, const Place& place, Time at) const;
+  static Time first_command(const Bank& bank, std::uint64_t row, Time at);
+  Time activate_from(const Bank& bank, Time at) const;
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;

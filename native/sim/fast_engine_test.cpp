@@ -1,6 +1,8 @@
 // The fast engine against the exact one, and what it refuses.
+#include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/test_runs.hpp"
 
@@ -20,7 +22,7 @@ TEST_CASE("the fast engine refuses what it does not model") {
   CHECK(refuses([](Setup& setup) { setup.core.posted_writes = false; }));
 }
 
-TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
+TEST_CASE("fast against exact: time within 5 % (30 % of writes: 7 %), energy within 3 %") {
   const Device device = ddr4();
   for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed})
     for (const Pattern pattern : {Pattern::sequential, Pattern::random, Pattern::chase})
@@ -37,7 +39,7 @@ TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
           CAPTURE(writes);
           CAPTURE(window);
           CHECK(static_cast<double>(fast.end) ==
-                doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+                doctest::Approx(static_cast<double>(exact.end)).epsilon(writes > 0 ? 0.07 : 0.05));
           CHECK(fast.tiers[0].energy.total() ==
                 doctest::Approx(exact.tiers[0].energy.total()).epsilon(0.03));
         }
@@ -64,6 +66,51 @@ TEST_CASE("fast against exact: a bank group limits accesses to its banks, in eac
         CHECK(static_cast<double>(fast.end) ==
               doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
       }
+}
+
+TEST_CASE("fast against exact: strides and arrays in turns are within 5 %, or refused") {
+  struct Stream {
+    std::uint64_t streams; ///< arrays, a line of each in turns
+    std::uint64_t stride;  ///< in lines
+  };
+  std::size_t accepted = 0;
+  for (const char* mapping : {"rorabacobgch", "rochrababgco", "robgrabacoch", "rorababgchco"})
+    for (const auto& [streams, stride] :
+         {Stream{1, 4}, Stream{1, 16}, Stream{1, 65}, Stream{1, 128}, Stream{1, 1024}, Stream{2, 1},
+          Stream{3, 1}})
+      for (const unsigned window : {1u, 4u, 10u, 16u}) {
+        Setup setup = all_far(ddr4(), Engine::fast);
+        setup.accept_inexact = false;
+        setup.far_controller.mapping = *parse_mapping(mapping);
+        setup.core.window = window;
+        std::vector<Request> requests(20'000);
+        for (std::size_t i = 0; i < requests.size(); ++i)
+          requests[i].address = (i % streams * (1 << 22) + i / streams * stride) * line_bytes;
+        Listed source(requests, true);
+        Result<Outcome> fast = simulate(source, setup);
+        if (!fast) continue;
+        ++accepted;
+        setup.engine = Engine::exact;
+        const Outcome exact = run(setup, requests, true);
+        CAPTURE(mapping);
+        CAPTURE(streams);
+        CAPTURE(stride);
+        CAPTURE(window);
+        CHECK(static_cast<double>(fast->end) ==
+              doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+      }
+  CHECK(accepted > 60); // of 112
+}
+
+TEST_CASE("the begin of a run and a part of each later stratum are sampled") {
+  const Synthetic what{Pattern::sequential, 40'000, 64 * mib, 0, 0, 1};
+  Setup setup = all_far(ddr4(), Engine::fast);
+  CHECK(run(setup, what).sampled.requests == 0); // inexact results are accepted
+  setup.accept_inexact = false;
+  const SampledTimes sampled = run(setup, what).sampled;
+  CHECK(sampled.requests >= 8192 + 2 * 4096);
+  CHECK(sampled.requests <= 8192 + 3 * 4096);
+  CHECK(std::abs(sampled.difference) < 0.01);
 }
 
 TEST_CASE("the fast engine refuses traces that send more than the memory serves") {

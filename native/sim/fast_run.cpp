@@ -1,6 +1,6 @@
 #include "sim/fast_banks.hpp"
 #include "sim/queued.hpp"
-#include "sim/run.hpp"
+#include "sim/replay.hpp"
 #include "sim/runs.hpp"
 
 namespace nearfar::sim {
@@ -49,10 +49,55 @@ private:
   std::optional<QueuedMemory> queued_;
 };
 
+/// Passes requests on to a run, and shows them to a sampler.
+class SampledRun {
+public:
+  SampledRun(Run<FastMemory>& run, AccuracySampler& sampler) : run_(run), sampler_(sampler) {}
+
+  Time now() const { return run_.now(); }
+  void stall(Time time) {
+    sampler_.stall(time);
+    run_.stall(time);
+  }
+  void move(const PlacedAccess& placed) {
+    sampler_.move(placed);
+    run_.move(placed);
+  }
+  void expect_write(const PlacedAccess& placed) { run_.expect_write(placed); }
+  void issue(const Request& request, const PlacedAccess& placed) {
+    sampler_.issue(request, placed, run_.now());
+    run_.issue(request, placed);
+  }
+
+private:
+  Run<FastMemory>& run_;
+  AccuracySampler& sampler_;
+};
+
+/// Whether the run is sampled. In trace time requests do not wait, so that only the last ones count.
+bool is_sampled(const Setup& setup) {
+  return !setup.accept_inexact && setup.core.issue != Issue::trace_time &&
+         (setup.near.kind == MemoryKind::commands || setup.far.kind == MemoryKind::commands);
+}
+
 } // namespace
 
 Result<Outcome> run_fast(RequestSource& source, const Setup& setup) {
-  return run_with<FastMemory>(source, setup);
+  Result<Run<FastMemory>> run = make_run<FastMemory>(setup, setup.plan, source.physical());
+  if (!run) return run.error();
+  if (!is_sampled(setup)) return run->run(source);
+  AccuracySampler sampler(setup);
+  SampledRun sampled(*run, sampler);
+  Result<Outcome> outcome = run->run(source, sampled);
+  if (!outcome) return outcome;
+  Result<SampledTimes> times = sampler.finish(run->now());
+  if (!times) return times.error();
+  outcome->sampled = *times;
+  return outcome;
+}
+
+Result<Time> replay_fast(std::span<const SampledEvent> events, const Setup& setup) {
+  return replay_with<FastMemory>(events, setup);
 }
 
 } // namespace nearfar::sim

@@ -34,12 +34,19 @@ public:
         links_{LinkState(setup.far.link), LinkState(setup.near.link)},
         accesses_(window_of(setup.core), max_prefetched) {}
 
-  Result<Outcome> run(RequestSource& source) {
-    Result<std::uint64_t> fed = feed(source, placer_, setup_.max_requests, *this);
+  Result<Outcome> run(RequestSource& source) { return run(source, *this); }
+
+  /// `sink` passes what it receives on to this run.
+  template <PlacedSink Sink>
+  Result<Outcome> run(RequestSource& source, Sink& sink) {
+    Result<std::uint64_t> fed = feed(source, placer_, setup_.max_requests, sink);
     if (!fed) return fed.error();
     statistics_.add_requests(*fed);
     return finish(source.tail());
   }
+
+  /// Does not count writes to each line.
+  void ignore_wear() { statistics_.ignore_wear(); }
 
   Time now() const { return now_; }
   void stall(Time time) {
@@ -63,6 +70,19 @@ public:
       post(placed);
     else
       dispatch(request, placed);
+  }
+
+  /// Completes all accesses. `tail`: CPU time after the last request.
+  Result<Outcome> finish(Time tail) {
+    accesses_.for_each([&](std::uint64_t id) { end_of(id); });
+    now_ += tail;
+    const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
+    const Device* devices[2] = {&setup_.far, &setup_.near};
+    for (unsigned near = 0; near < 2; ++near) {
+      const Work work = tiers_[near].finish(end);
+      statistics_.finish_tier(near, *devices[near], work, tiers_[near].banks());
+    }
+    return std::move(statistics_).outcome();
   }
 
 private:
@@ -196,18 +216,6 @@ private:
     }
   }
 
-  Result<Outcome> finish(Time tail) {
-    accesses_.for_each([&](std::uint64_t id) { end_of(id); });
-    now_ += tail;
-    const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
-    const Device* devices[2] = {&setup_.far, &setup_.near};
-    for (unsigned near = 0; near < 2; ++near) {
-      const Work work = tiers_[near].finish(end);
-      statistics_.finish_tier(near, *devices[near], work, tiers_[near].banks());
-    }
-    return std::move(statistics_).outcome();
-  }
-
   const Setup& setup_;
   std::array<Memory, 2> tiers_; ///< far, near
   Placer placer_;
@@ -218,16 +226,17 @@ private:
   Time now_ = 0; ///< time of the core
 };
 
-/// Creates both memories and the placement, and runs. Errors: those of simulate().
+/// Creates both memories and the placement. `physical`: of the addresses. Errors: those of
+/// simulate().
 template <MemoryEngine Memory>
-Result<Outcome> run_with(RequestSource& source, const Setup& setup) {
+Result<Run<Memory>> make_run(const Setup& setup, const Plan& plan, bool physical) {
   Result<Memory> far = Memory::create(setup.far, setup.far_controller, setup.commands[0]);
   if (!far) return far.error();
   Result<Memory> near = Memory::create(setup.near, setup.near_controller, setup.commands[1]);
   if (!near) return near.error();
-  Result<Placer> placer = Placer::create(setup.plan, source.physical());
+  Result<Placer> placer = Placer::create(plan, physical);
   if (!placer) return placer.error();
-  return Run<Memory>(setup, std::move(*far), std::move(*near), std::move(*placer)).run(source);
+  return Run<Memory>(setup, std::move(*far), std::move(*near), std::move(*placer));
 }
 
 } // namespace nearfar::sim

@@ -23,8 +23,13 @@ public:
   }
   void stalled(Time stall) { outcome_.stall += stall; }
 
+  /// Does not count writes to each line from now on.
+  void ignore_wear() { counts_wear_ = false; }
+
   void prefetch_wear(bool near, std::uint64_t line) { wear_[near].prefetch(line); }
-  void written(bool near, std::uint64_t line) { wear_[near].write(line); }
+  void written(bool near, std::uint64_t line) {
+    if (counts_wear_) wear_[near].write(line);
+  }
 
   void read_ended(bool near, Time latency) { outcome_.tiers[near].read_ended(latency); }
   /// Records the end of an access or of a posted write.
@@ -54,6 +59,7 @@ public:
 private:
   Outcome outcome_;
   std::array<Wear, 2> wear_; ///< far, near
+  bool counts_wear_ = true;
 };
 
 } // namespace nearfar::sim

@@ -1,5 +1,7 @@
 #include "sim/simulate.hpp"
 
+#include <cmath>
+
 #include "sim/runs.hpp"
 
 namespace nearfar::sim {
@@ -12,6 +14,9 @@ constexpr unsigned max_accurate_window = 16;
 constexpr double max_accurate_writes = 0.05; ///< posted, of all requests; more if the program
 constexpr double max_accurate_wait = 0.1;    ///< waits for no more than this fraction of its time
 constexpr double max_accurate_lag = 0.05;    ///< of a trace's time, behind which requests end
+/// Of both engines in samples: less than 5 %, because samples differ from the whole run.
+constexpr double max_sampled_difference = 0.035;
+constexpr double max_run_difference = 0.05; ///< as SampledTimes::run_difference
 
 /// Refuses settings that the fast engine does not model, or in which it differs from the exact
 /// engine by more than 5 %.
@@ -35,28 +40,37 @@ Status check_fast(const Device& device, const Controller& controller, const Setu
       .try_next("choose the exact engine (--engine exact)");
 }
 
-/// Refuses a result of the fast engine in which posted writes delay the program, or in which a trace
-/// sends more than the memory serves: the engine does not model how reads and writes disturb each
-/// other on a busy memory, or how a scheduler reorders long queues.
-Status check_accuracy(const Setup& setup, const Outcome& outcome) {
-  if (setup.accept_inexact) return Done{};
-  const auto fraction = [](auto part, auto whole) {
-    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-  };
-  const double waited = 1 - fraction(outcome.compute + outcome.stall, outcome.end);
+double fraction(auto part, auto whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+/// Fraction of its time in which the program waits for memory.
+double waited_of(const Outcome& outcome) {
+  return 1 - fraction(outcome.compute + outcome.stall, outcome.end);
+}
+
+/// Refuses a trace that sends more than the memory serves: the fast engine does not model how a
+/// scheduler reorders long queues.
+Status check_lag(const Setup& setup, const Outcome& outcome) {
   const bool has_commands =
       setup.near.kind == MemoryKind::commands || setup.far.kind == MemoryKind::commands;
-  if (setup.core.issue == Issue::trace_time && has_commands && waited > max_accurate_lag)
-    return Error::make(Errc::bad_input,
-                       "the fast engine is not within 5 %% of the exact one here: the memory is "
-                       "slower than the trace sends requests")
-        .try_next("choose the exact engine (--engine exact)");
-  if (!setup.core.posted_writes || setup.core.issue == Issue::trace_time) return Done{};
+  if (!has_commands || waited_of(outcome) <= max_accurate_lag) return Done{};
+  return Error::make(Errc::bad_input,
+                     "the fast engine is not within 5 %% of the exact one here: the memory is "
+                     "slower than the trace sends requests")
+      .try_next("choose the exact engine (--engine exact)");
+}
+
+/// Refuses a result in which posted writes delay the program: the fast engine does not model how
+/// reads and writes disturb each other on a busy memory.
+Status check_writes(const Setup& setup, const Outcome& outcome) {
+  if (!setup.core.posted_writes) return Done{};
   std::uint64_t writes = 0;
   for (const unsigned near : {0u, 1u})
     if ((near ? setup.near : setup.far).kind == MemoryKind::commands)
       writes += outcome.tiers[near].writes;
   const double written = fraction(writes, outcome.requests);
+  const double waited = waited_of(outcome);
   if (written <= max_accurate_writes || waited <= max_accurate_wait) return Done{};
   return Error::make(Errc::bad_input,
                      "the fast engine is not within 5 %% of the exact one here: %.0f %% of the "
@@ -64,6 +78,27 @@ Status check_accuracy(const Setup& setup, const Outcome& outcome) {
                      "its time",
                      100 * written, 100 * waited)
       .try_next("choose the exact engine (--engine exact)");
+}
+
+/// Refuses a result whose samples differ between the engines.
+Status check_samples(const SampledTimes& sampled) {
+  const double run = sampled.run_difference;
+  const bool in_run = std::abs(run) > max_run_difference;
+  if (!in_run && std::abs(sampled.difference) <= max_sampled_difference) return Done{};
+  return Error::make(Errc::bad_input,
+                     "the fast engine is not within 5 %% of the exact one here: its time differs "
+                     "by %+.1f %% in samples of %llu requests",
+                     100 * (in_run ? run : sampled.difference),
+                     static_cast<unsigned long long>(sampled.requests))
+      .try_next("choose the exact engine (--engine exact)");
+}
+
+/// Refuses a result of the fast engine that is not accurate.
+Status check_accuracy(const Setup& setup, const Outcome& outcome) {
+  if (setup.accept_inexact) return Done{};
+  if (setup.core.issue == Issue::trace_time) return check_lag(setup, outcome);
+  if (Status checked = check_writes(setup, outcome); !checked) return checked.error();
+  return check_samples(outcome.sampled);
 }
 
 /// More than one thread requires that channels are independent of each other.

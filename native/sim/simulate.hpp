@@ -59,6 +59,15 @@ struct TierOutcome : AccessTimes {
   std::uint64_t writes = 0;
 };
 
+/// Times of both engines in samples of a run of the fast engine (AccuracySampler).
+struct SampledTimes {
+  std::uint64_t requests = 0; ///< in all samples; 0: not sampled
+  /// Time of the fast engine over that of the exact one, less one: both from idle memories.
+  double difference = 0;
+  /// The same with the time of the fast engine in the run. The phase of refreshes may differ.
+  double run_difference = 0;
+};
+
 struct Outcome {
   Time end = 0;     ///< end of the run: of the program, or of its last access if that is later
   Time compute = 0; ///< sum of the gaps
@@ -66,6 +75,7 @@ struct Outcome {
   std::uint64_t requests = 0;
   std::uint64_t moved_pages = 0;
   TierOutcome tiers[2]; ///< far, near
+  SampledTimes sampled;
 };
 
 /// Runs all requests of `source`.
