@@ -29,7 +29,7 @@ struct SampledEvent {
 
 class AccuracySampler {
 public:
-  static constexpr std::uint64_t first_sample = 8192;
+  static constexpr std::uint64_t first_sample = 16384;
   static constexpr std::uint64_t sample_requests = 4096;
 
   explicit AccuracySampler(const Setup& setup);

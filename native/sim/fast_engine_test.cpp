@@ -108,8 +108,8 @@ TEST_CASE("the begin of a run and a part of each later stratum are sampled") {
   CHECK(run(setup, what).sampled.requests == 0); // inexact results are accepted
   setup.accept_inexact = false;
   const SampledTimes sampled = run(setup, what).sampled;
-  CHECK(sampled.requests >= 8192 + 2 * 4096);
-  CHECK(sampled.requests <= 8192 + 3 * 4096);
+  CHECK(sampled.requests >= 16384 + 4096);
+  CHECK(sampled.requests <= 16384 + 2 * 4096);
   CHECK(std::abs(sampled.difference) < 0.01);
 }
 
