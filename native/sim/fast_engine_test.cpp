@@ -22,8 +22,9 @@ TEST_CASE("the fast engine refuses what it does not model") {
   CHECK(refuses([](Setup& setup) { setup.core.posted_writes = false; }));
 }
 
-TEST_CASE("fast against exact: time within 5 % (30 % of writes: 7 %), energy within 3 %") {
+TEST_CASE("fast against exact: time within 5 %, energy within 3 %, or refused") {
   const Device device = ddr4();
+  int accepted = 0;
   for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed})
     for (const Pattern pattern : {Pattern::sequential, Pattern::random, Pattern::chase})
       for (const double writes : {0.0, 0.3})
@@ -31,18 +32,23 @@ TEST_CASE("fast against exact: time within 5 % (30 % of writes: 7 %), energy wit
           const Synthetic what{pattern, 30'000, 64 * mib, writes, 2000, 5};
           Setup setup = all_far(device, Engine::fast, page);
           setup.core.window = window;
-          const Outcome fast = run(setup, what);
+          setup.accept_inexact = false;
+          SyntheticSource source(what);
+          Result<Outcome> fast = simulate(source, setup);
+          if (!fast) continue;
+          ++accepted;
           setup.engine = Engine::exact;
           const Outcome exact = run(setup, what);
           CAPTURE(static_cast<int>(page));
           CAPTURE(static_cast<int>(pattern));
           CAPTURE(writes);
           CAPTURE(window);
-          CHECK(static_cast<double>(fast.end) ==
-                doctest::Approx(static_cast<double>(exact.end)).epsilon(writes > 0 ? 0.07 : 0.05));
-          CHECK(fast.tiers[0].energy.total() ==
+          CHECK(static_cast<double>(fast->end) ==
+                doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+          CHECK(fast->tiers[0].energy.total() ==
                 doctest::Approx(exact.tiers[0].energy.total()).epsilon(0.03));
         }
+  CHECK(accepted >= 12); // of 24
 }
 
 TEST_CASE("fast against exact: a bank group limits accesses to its banks, in each mapping") {
