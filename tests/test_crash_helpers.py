@@ -90,3 +90,22 @@ def test_descriptors_are_closed_before_the_pool_is_mapped(
         "findings"
     ]
     assert Path(finding["place"]).name == line_of("closed_range", "STORE")
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+@pytest.mark.parametrize("store", ["-DSTORE", "-DNONE"])
+def test_a_clflush_needs_no_fence(
+    recorder: str, store: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "clflush_alone", store)
+    flags = ("--recorder", recorder, "--json", "-")
+    done = run_nearfar("crash", "lint", *flags, "--", str(program), str(tmp_path / "pool"))
+    assert (done.code, document(done)["verdict"]) == (0, "clean"), done
+
+
+def test_what_a_library_stores_over_known_stores_is_not_clean(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    found = document(crash(run_nearfar, "lint", "instrumented", tmp_path, "sorted_unseen"))
+    assert found["verdict"] == "inconclusive"
+    assert any("stored unseen" in warning for warning in found["warnings"]), found

@@ -37,6 +37,9 @@ bool is_place(const Site& site) { return site.line() != 0 || site.is_code(); }
 /// After so many violations, another one by the same store and kind hardly says more.
 constexpr std::uint64_t well_known = 3;
 
+/// A violation that takes as long as many others counts as many.
+constexpr std::uint64_t hung_counts = 10;
+
 std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
   return std::uint64_t{line} * line_bytes + piece.offset;
 }
@@ -51,7 +54,7 @@ bool Explorer::fails(const Point& point, const std::vector<std::size_t>& version
 bool Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,
                      std::vector<std::size_t> versions) {
   ++result_.violations;
-  ++in_a_row_;
+  in_a_row_ += verdict.failure == Failure::hung ? hung_counts : 1;
   Finding finding;
   finding.failure = verdict.failure;
   finding.what = verdict.what;
@@ -229,7 +232,7 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
   else
     finding.missing = missing_flush(log, found.missing->event, found.missing_at);
   const bool comes = finding.missing == Missing::fence || finding.missing == Missing::late_flush;
-  if (comes && is_torn(found, point, finding)) {
+  if (comes && !of_library(store.site) && is_torn(found, point, finding)) {
     finding.missing = Missing::torn;
     finding.before = {};
   }

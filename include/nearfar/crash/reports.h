@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 __attribute__((weak)) void nearfar_crash_flush(const void* at, size_t bytes);
+__attribute__((weak)) void nearfar_crash_ordered_flush(const void* at);
 __attribute__((weak)) void nearfar_crash_fence(void);
 __attribute__((weak)) void nearfar_crash_nt_store(const void* at, size_t bytes);
 #ifdef __cplusplus
@@ -22,9 +23,17 @@ __attribute__((weak)) void nearfar_crash_nt_store(const void* at, size_t bytes);
 /* Functions, for a program may write ::_mm_clwb(p). They are a part of the caller's code. */
 #define NEARFAR_CRASH_INLINE static __inline__ __attribute__((__always_inline__, __unused__))
 
-/* clflush requires no compiler flag, as clwb and clflushopt do. */
+#define NEARFAR_CRASH_CLFLUSH(at)                                                                  \
+  __asm__ volatile(".byte 0x3e\n\tclflush (%0)" : : "r"(at) : "memory")
+
+/* It needs no fence, unlike the others. */
 NEARFAR_CRASH_INLINE void nearfar_crash_clflush(const void* at) {
-  __asm__ volatile(".byte 0x3e\n\tclflush (%0)" : : "r"(at) : "memory");
+  NEARFAR_CRASH_CLFLUSH(at);
+  if (nearfar_crash_ordered_flush) nearfar_crash_ordered_flush(at);
+}
+/* clwb and clflushopt require a compiler flag, which clflush does not. */
+NEARFAR_CRASH_INLINE void nearfar_crash_clwb(const void* at) {
+  NEARFAR_CRASH_CLFLUSH(at);
   if (nearfar_crash_flush) nearfar_crash_flush(at, 1);
 }
 NEARFAR_CRASH_INLINE void nearfar_crash_sfence(void) {

@@ -16,6 +16,7 @@ void pass_on(const void* at, std::size_t bytes, nearfar::cache::Access kind) {
   inside = false;
 }
 
+inline void on_init() {}
 inline void on_read(const void* at, std::size_t bytes, const void*) {
   pass_on(at, bytes, nearfar::cache::Access::load);
 }

@@ -150,6 +150,9 @@ NEARFAR_EXPORT void* pmem_memset_nodrain(void* to, int value, std::size_t bytes)
 NEARFAR_EXPORT void nearfar_crash_flush(const void* at, std::size_t bytes) {
   report(EventKind::flush, at, bytes, NEARFAR_CALLER);
 }
+NEARFAR_EXPORT void nearfar_crash_ordered_flush(const void* at) {
+  report_clflush(at, NEARFAR_CALLER);
+}
 NEARFAR_EXPORT void nearfar_crash_fence() { report(EventKind::fence, nullptr, 0, NEARFAR_CALLER); }
 NEARFAR_EXPORT void nearfar_crash_nt_store(const void* at, std::size_t bytes) {
   report_store(EventKind::nt_store, at, bytes, NEARFAR_CALLER);

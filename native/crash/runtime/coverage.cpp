@@ -20,13 +20,11 @@ std::uint64_t pool_bytes = 0;
 std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
 char* kept = nullptr;              ///< these pages, one after another
 
-std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t offset) {
+std::uint64_t unseen_in(const char* then, const char* now) {
   if (std::memcmp(then, now, page_bytes) == 0) return 0;
   std::uint64_t bytes = 0;
   for (std::uint64_t at = 0; at < page_bytes; at += word_bytes)
-    if (std::memcmp(then + at, now + at, word_bytes) != 0 &&
-        (kept == nullptr || !judge()->has_stored(offset + at)))
-      bytes += word_bytes;
+    if (std::memcmp(then + at, now + at, word_bytes) != 0) bytes += word_bytes;
   return bytes;
 }
 
@@ -46,6 +44,19 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
   return true;
 }
 
+void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now) {
+  if (kept == nullptr) return;
+  const std::uint64_t end = std::min(offset + bytes, pool_bytes);
+  while (offset < end) {
+    const std::uint64_t page_end = std::min((offset / page_bytes + 1) * page_bytes, end);
+    const std::uint64_t part = page_end - offset;
+    if (offset / page_bytes * page_bytes % stride == 0)
+      std::memcpy(kept + offset / stride * page_bytes + offset % page_bytes, now, part);
+    offset += part;
+    now += part;
+  }
+}
+
 std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
   if (pool_bytes == 0 || (seen == Seen::callbacks && has_libpmemobj())) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
@@ -54,8 +65,9 @@ std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
        at += stride) {
     const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
     const char* const now = region.alias + (at - region.offset);
-    bytes += unseen_in(then, now, at);
-    if (shadow != nullptr) std::memcpy(shadow + at, now, page_bytes); // counted once
+    bytes += unseen_in(then, now);
+    std::memcpy(kept == nullptr ? shadow + at : kept + at / stride * page_bytes, now,
+                page_bytes); // counted once
   }
   return bytes;
 }

@@ -16,8 +16,11 @@ namespace nearfar::crash::runtime {
 /// Keeps what these pages of the file hold. False if there is no memory for it.
 bool begin_coverage(int fd, std::uint64_t pool_bytes);
 
-/// Bytes in a region that have changed since then and were not judged; with a `shadow` of the whole
-/// pool, those that differ from it, which are put into it. Counted in words of 4.
+/// A store was seen: bytes at an offset of the pool. No-op where a shadow of the whole pool is kept.
+void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now);
+
+/// Bytes in a region that differ from what was seen: from the `shadow` of the whole pool, which then
+/// has them, or from the pages that are kept. Counted in words of 4.
 std::uint64_t count_unseen(const RecordedRegion& region, char* shadow);
 
 } // namespace nearfar::crash::runtime

@@ -8,6 +8,7 @@
 #include <sys/single_threaded.h>
 
 #include "crash/runtime/callers.hpp"
+#include "crash/runtime/coverage.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/turns.hpp"
@@ -73,7 +74,10 @@ void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, Si
     if (judge() == nullptr && !two_hosts &&
         std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
       return;
-    if (shadow != nullptr) std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    if (shadow != nullptr)
+      std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    else
+      keep_seen(region.offset + into, part, region.alias + into);
     put(kind, who, region.offset + into, part, region.alias + into, site);
   });
 }

@@ -25,7 +25,7 @@ struct Coming {
   Author who{}; ///< of a program with several threads
 };
 thread_local Coming coming;
-std::atomic<bool> called = false;
+std::atomic<bool> is_compiled = false;
 
 /// Those of the threads that live. One thread more is only found by itself.
 constexpr int max_threads = 256;
@@ -91,18 +91,17 @@ void end_callbacks_of_thread() {
   }
 }
 
-bool has_callbacks() { return called; }
+bool has_callbacks() { return is_compiled; }
 
 } // namespace nearfar::crash::runtime
 
 namespace {
 
+inline void on_init() { is_compiled = true; }
 inline void on_read(const void* at, std::size_t bytes, const void* code) {
   if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
 }
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
-  // Read before it is written: threads would take the line from each other.
-  if (__builtin_expect(!called.load(std::memory_order_relaxed), 0)) called = true;
   if (__builtin_expect(coming.at.load(std::memory_order_relaxed) != nullptr, 0)) settle_stores();
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
   coming.bytes = bytes;
@@ -128,6 +127,7 @@ inline void on_atomic(const void* at, bool stored) {
 extern "C" {
 #define NEARFAR_STORE(bytes)                                                                       \
   [[gnu::visibility("default")]] void __sanitizer_cov_store##bytes(void* at) {                     \
+    if (!is_compiled.load(std::memory_order_relaxed)) is_compiled = true;                          \
     on_write(at, bytes, __builtin_return_address(0));                                              \
   }
 NEARFAR_STORE(1)

@@ -208,6 +208,7 @@ bool is_recorded() { return recording.writer != nullptr && getpid() == recorded;
 
 void finish() {
   settle_stores();
+  settle_stores_of_others(); // what they stored is not unseen
   const Lock locked;
   if (!is_recorded()) return;
   write_coverage();
@@ -256,6 +257,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
 
 void unmapped(void* start, std::size_t bytes) {
   settle_stores();
+  settle_stores_of_others();
   const Lock locked;
   for (int i = 0; i < regions.count; ++i) {
     RecordedRegion& region = regions.region[i];

@@ -123,7 +123,7 @@ void begin_callbacks_of_thread();
 void end_callbacks_of_thread();
 /// Whether bytes of the pool differ from those in the log; true where stores are only judged.
 bool differs_from_log(const void* at, std::size_t bytes);
-/// Whether code stored anywhere that was compiled with callbacks.
+/// Whether any code was compiled with callbacks.
 bool has_callbacks();
 
 /// Before a store is recorded: records that the thread's transaction has ended, if it has. What runs

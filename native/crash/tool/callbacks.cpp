@@ -6,6 +6,7 @@
 
 namespace {
 
+inline void on_init() {}
 inline void on_read(const void* at, std::size_t bytes, const void*) {
   nearfar::crash::on_read(at, bytes);
 }

@@ -4,7 +4,9 @@
 // is not linked. Included by one file of a program or library, which defines before it, in this
 // namespace scope, on_read(at, bytes, code) and on_write(at, bytes, code): called before the
 // access, `code` being the return address into the program; and on_atomic(at, stored), called after
-// an atomic operation that was announced as a write: `stored` is false if an exchange has failed. That file is compiled without instrumentation.
+// an atomic operation that was announced as a write: `stored` is false if an exchange has failed; and
+// on_init(), called when a module that is compiled so is loaded. That file is compiled without
+// instrumentation.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +17,7 @@
 
 extern "C" {
 
-NEARFAR_CALLBACK void __tsan_init() {}
+NEARFAR_CALLBACK void __tsan_init() { on_init(); }
 NEARFAR_CALLBACK void __tsan_func_entry(void*) {}
 NEARFAR_CALLBACK void __tsan_func_exit() {}
 NEARFAR_CALLBACK void __tsan_read_range(void* at, std::size_t bytes) {

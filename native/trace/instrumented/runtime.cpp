@@ -78,6 +78,7 @@ void at_thread_end(void* recorder) { static_cast<ThreadRecorder*>(recorder)->pub
   else
     recorder.access<false>(address, bytes, reinterpret_cast<std::uint64_t>(code));
 }
+inline void on_init() {}
 [[gnu::always_inline]] inline void on_read(const volatile void* at, std::size_t bytes,
                                            const void* code) {
   access(at, bytes, false, code);

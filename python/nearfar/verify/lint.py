@@ -161,13 +161,21 @@ def lint(log: Path, judge: Path) -> LintResult:
             found = result.findings[-1]
             result.findings[-1] = replace(found, calls=(*found.calls, fields[0]))
     result.findings = _merged(_with_lines(result.findings))
-    result.findings = [f for f in result.findings if not _LOCKS.match(f.library or f.place)]
+    result.findings = sorted(
+        (f for f in result.findings if not _LOCKS.match(f.library or f.place)), key=_order
+    )
     if any(not f.place for f in result.findings):
         result.warnings.append(
             "a store has no place: another thread stored to the same page at that moment; "
             "--recorder instrumented knows the place"
         )
     return result
+
+
+def _order(finding: LintFinding) -> tuple[int, str, int]:
+    """Errors first, each rule by file and line."""
+    file, _, line = finding.place.rpartition(":")
+    return list(RULES).index(finding.rule), file, int(line) if line.isdecimal() else 0
 
 
 def _merged(findings: Iterable[LintFinding]) -> list[LintFinding]:
