@@ -57,9 +57,9 @@ nb::dict energy_dict(const EnergyParts& energy) {
   return d;
 }
 
-nb::list banks_list(const std::vector<BankWork>& banks) {
+nb::list banks_list(const std::vector<BankActivity>& banks) {
   nb::list list;
-  for (const BankWork& bank : banks) {
+  for (const BankActivity& bank : banks) {
     nb::dict d;
     d["channel"] = bank.channel;
     d["rank"] = bank.rank;
@@ -78,15 +78,15 @@ nb::dict tier_dict(const TierOutcome& tier) {
   nb::dict d;
   d["reads"] = tier.reads;
   d["writes"] = tier.writes;
-  d["device_reads"] = tier.work.reads;
-  d["device_writes"] = tier.work.writes;
-  d["row_hits"] = tier.work.row_hits;
-  d["activates"] = tier.work.activates;
-  d["refreshes"] = tier.work.refreshes;
-  d["active_power_down_ps"] = tier.work.active_power_down;
-  d["power_down_ps"] = tier.work.power_down;
-  d["self_refresh_ps"] = tier.work.self_refresh;
-  d["buffer_hits"] = tier.work.buffer_hits;
+  d["device_reads"] = tier.activity.reads;
+  d["device_writes"] = tier.activity.writes;
+  d["row_hits"] = tier.activity.row_hits;
+  d["activates"] = tier.activity.activates;
+  d["refreshes"] = tier.activity.refreshes;
+  d["active_power_down_ps"] = tier.activity.active_power_down;
+  d["power_down_ps"] = tier.activity.power_down;
+  d["self_refresh_ps"] = tier.activity.self_refresh;
+  d["buffer_hits"] = tier.activity.buffer_hits;
   d["read_time_ps"] = tier.read_time;
   nb::list percentiles;
   for (const double share : shares)
@@ -200,11 +200,11 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> tick(Cosimulation& memory,
 nb::dict finish(Cosimulation& memory) {
   const Cosimulation::Finished& finished = memory.finish();
   nb::dict d;
-  d["reads"] = finished.work.reads;
-  d["writes"] = finished.work.writes;
-  d["row_hits"] = finished.work.row_hits;
-  d["activates"] = finished.work.activates;
-  d["refreshes"] = finished.work.refreshes;
+  d["reads"] = finished.activity.reads;
+  d["writes"] = finished.activity.writes;
+  d["row_hits"] = finished.activity.row_hits;
+  d["activates"] = finished.activity.activates;
+  d["refreshes"] = finished.activity.refreshes;
   d["energy_J"] = energy_dict(finished.energy);
   return d;
 }
@@ -250,8 +250,8 @@ using CommandTuple =
 std::vector<std::pair<std::string, std::uint64_t>>
 check_commands(const Device& device, const std::vector<CommandTuple>& recorded) {
   std::vector<Command> commands;
-  const auto groups = static_cast<unsigned>(device.shape.groups);
-  const auto banks = static_cast<unsigned>(device.shape.banks);
+  const auto groups = static_cast<unsigned>(device.organization.groups);
+  const auto banks = static_cast<unsigned>(device.organization.banks);
   for (const auto& [clock, type, rank, group, bank, row] : recorded)
     commands.push_back({clock * device.timing.clock, by_name<CommandType>(type, command_types),
                         false, 0, rank, group, (rank * groups + group) * banks + bank, row});
@@ -284,7 +284,7 @@ void register_sim(nb::module_& module) {
   nb::class_<Device>(module, "SimDevice")
       .def(nb::new_(&make_sim_device), nb::arg("name"), nb::arg("kind"), nb::arg("figures"))
       .def("timing_ps", &timing_dict)
-      .def("ranks", [](const Device& d) { return d.shape.channels * d.shape.ranks; })
+      .def("ranks", [](const Device& d) { return d.organization.channels * d.organization.ranks; })
       .def("check", &check_commands, nb::arg("commands"));
   nb::class_<Controller>(module, "SimController")
       .def(nb::new_(&make_sim_controller), nb::arg("page_policy"), nb::arg("timeout_ns"),

@@ -33,12 +33,13 @@ Result<AddressMapping> parse_mapping(const char* text) {
       .try_next("name ro first, then ra, ba, bg, co and ch once each, such as rorabacobgch");
 }
 
-Decoder::Decoder(const Shape& shape, const AddressMapping& mapping)
-    : groups_(bits(shape.groups)), banks_(bits(shape.banks)), row_shift_(0) {
+AddressDecoder::AddressDecoder(const Organization& organization, const AddressMapping& mapping)
+    : groups_(bits(organization.groups)), banks_(bits(organization.banks)), row_shift_(0) {
   std::array<Bits, names.size()> fields;
-  const std::uint64_t columns = std::max<std::uint64_t>(shape.row_bytes / line_bytes, 1);
-  const std::array<std::uint64_t, names.size()> counts{1,       shape.ranks,  shape.banks,
-                                                       columns, shape.groups, shape.channels};
+  const std::uint64_t columns = std::max<std::uint64_t>(organization.row_bytes / line_bytes, 1);
+  const std::array<std::uint64_t, names.size()> counts{
+      1,       organization.ranks,  organization.banks,
+      columns, organization.groups, organization.channels};
   for (auto field = mapping.rbegin(); field != mapping.rend(); ++field) {
     const auto number = static_cast<std::size_t>(*field);
     fields[number] = {row_shift_, static_cast<std::uint32_t>(counts[number] - 1)};

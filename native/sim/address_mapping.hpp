@@ -23,8 +23,8 @@ inline constexpr AddressMapping default_mapping{AddressField::row,   AddressFiel
 /// once each. Errors: bad_input.
 Result<AddressMapping> parse_mapping(const char* text);
 
-/// Location of a line.
-struct Place {
+/// The DRAM address of a line.
+struct DramAddress {
   std::uint32_t channel;
   std::uint32_t rank;  ///< number in the channel
   std::uint32_t group; ///< number in the rank
@@ -32,13 +32,14 @@ struct Place {
   std::uint64_t row;
 };
 
-class Decoder {
+class AddressDecoder {
 public:
-  /// Without rows in `shape`, each line is a row.
-  explicit Decoder(const Shape& shape, const AddressMapping& mapping = default_mapping);
+  /// Without rows in `organization`, each line is a row.
+  explicit AddressDecoder(const Organization& organization,
+                          const AddressMapping& mapping = default_mapping);
 
-  Place place(std::uint64_t line) const {
-    Place p;
+  DramAddress decode(std::uint64_t line) const {
+    DramAddress p;
     p.channel = channel_.of(line);
     p.rank = rank_.of(line);
     p.group = group_.of(line);

@@ -85,7 +85,7 @@ private:
     rows.find_capped(timing, active);
     const auto [first, last] = eligible_of(active);
     for (std::size_t i = first; i < last; ++i)
-      if (!rows.is_capped(active[i].place.bank, i)) rows.require(timing, active[i]);
+      if (!rows.is_capped(active[i].address.bank, i)) rows.require(timing, active[i]);
     if (unfinished_) offer_unfinished(queues, timing, refreshes, rows, best);
     for (std::size_t i = first; i < last; ++i)
       offer_request(active, i, timing, refreshes, rows, best);
@@ -111,7 +111,7 @@ private:
     unfinished_ = false;
     for (std::size_t i = 0; i < others.size(); ++i)
       if (others[i].caused_activate &&
-          timing.bank(others[i].place.bank).row == others[i].place.row) {
+          timing.bank(others[i].address.bank).row == others[i].address.row) {
         unfinished_ = true;
         rows.require(timing, others[i]);
         offer_column(!draining_, others, i, timing, refreshes, best);
@@ -126,7 +126,7 @@ private:
     candidate.priority = Priority::column;
     candidate.type = request.write ? CommandType::write : CommandType::read;
     candidate.posted = posted;
-    candidate.bank = request.place.bank;
+    candidate.bank = request.address.bank;
     candidate.index = index;
     candidate.at =
         std::max({timing.column_time(request), request.arrival, timing.column_command_from()});
@@ -137,16 +137,16 @@ private:
                      const ChannelTiming& timing, const RefreshManager& refreshes, RowPolicy& rows,
                      ChannelCandidate& best) const {
     const ChannelRequest& request = active[index];
-    const ChannelTiming::Bank& bank = timing.bank(request.place.bank);
-    if (bank.row == request.place.row) {
-      if (!unfinished_ && !rows.is_capped(request.place.bank, index))
+    const ChannelTiming::Bank& bank = timing.bank(request.address.bank);
+    if (bank.row == request.address.row) {
+      if (!unfinished_ && !rows.is_capped(request.address.bank, index))
         offer_column(draining_, active, index, timing, refreshes, best);
       return;
     }
-    if (!rows.claim(request.place.bank)) return;
+    if (!rows.claim(request.address.bank)) return;
     ChannelCandidate candidate;
     candidate.posted = draining_;
-    candidate.bank = request.place.bank;
+    candidate.bank = request.address.bank;
     candidate.index = index;
     if (bank.row == no_row) {
       candidate.type = CommandType::activate;

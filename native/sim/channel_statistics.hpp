@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/bank_work.hpp"
+#include "sim/bank_activity.hpp"
 #include "sim/channel_timing.hpp"
 #include "sim/command.hpp"
 
@@ -22,8 +22,8 @@ public:
                         i % per_group, 0, 0, 0, 0});
   }
 
-  const Work& work() const { return work_; }
-  const std::vector<BankWork>& banks() const { return banks_; }
+  const Activity& activity() const { return activity_; }
+  const std::vector<BankActivity>& banks() const { return banks_; }
 
   /// Appends each command to `commands`; nullptr ends recording.
   void record(std::vector<Command>* commands) { commands_ = commands; }
@@ -33,10 +33,10 @@ public:
     const ChannelTiming::Bank& bank = timing.bank(number);
     OpenTime& open = open_[bank.rank];
     if (timing.ranks()[bank.rank].open_rows == 1 && at > open.until) {
-      work_.active += open.until - open.since;
+      activity_.active += open.until - open.since;
       open.since = at;
     }
-    ++work_.activates;
+    ++activity_.activates;
     ++banks_[number].activates;
     log(CommandType::activate, timing, number, at, false);
   }
@@ -45,22 +45,22 @@ public:
   void precharging(const ChannelTiming& timing, std::uint32_t number, Time at, bool automatic) {
     log(CommandType::precharge, timing, number, at, automatic);
     const ChannelTiming::Bank& bank = timing.bank(number);
-    if (bank.dirty) ++work_.array_writes;
+    if (bank.dirty) ++activity_.array_writes;
     open_[bank.rank].until = std::max(open_[bank.rank].until, at);
   }
 
   /// `number`: a bank of the set.
   void refreshed(const ChannelTiming& timing, std::uint32_t number, Time at) {
-    ++work_.refreshes;
+    ++activity_.refreshes;
     log(CommandType::refresh, timing, number, at, false);
   }
 
   void column(const ChannelTiming& timing, const ChannelRequest& request, Time at) {
-    log(request.write ? CommandType::write : CommandType::read, timing, request.place.bank, at,
+    log(request.write ? CommandType::write : CommandType::read, timing, request.address.bank, at,
         false);
-    ++(request.write ? work_.writes : work_.reads);
-    work_.row_hits += !request.caused_activate;
-    BankWork& bank = banks_[request.place.bank];
+    ++(request.write ? activity_.writes : activity_.reads);
+    activity_.row_hits += !request.caused_activate;
+    BankActivity& bank = banks_[request.address.bank];
     ++(request.write ? bank.writes : bank.reads);
     bank.row_hits += !request.caused_activate;
   }
@@ -82,18 +82,18 @@ public:
     const ChannelTiming::Rank& rank = timing.ranks()[number];
     OpenTime& open = open_[number];
     if (rank.open_rows) open.until = std::max(open.until, end);
-    work_.active += open.until - open.since;
+    activity_.active += open.until - open.since;
     open.since = open.until;
     if (rank.state != RankState::awake) slept(rank, std::max(end, rank.asleep_since));
   }
   /// Counts the array writes of dirty rows that are still open.
   void finish_banks(const ChannelTiming& timing) {
     for (const ChannelTiming::Bank& bank : timing.banks())
-      work_.array_writes += bank.row != no_row && bank.dirty;
+      activity_.array_writes += bank.row != no_row && bank.dirty;
   }
 
 private:
-  /// The last time in which a rank had open rows. Not yet added to `work_`.
+  /// The last time in which a rank had open rows. Not yet added to `activity_`.
   struct OpenTime {
     Time since = 0;
     Time until = 0;
@@ -103,9 +103,9 @@ private:
   void slept(const ChannelTiming::Rank& rank, Time at) {
     const Time time = at - rank.asleep_since;
     if (rank.state == RankState::self_refresh)
-      work_.self_refresh += time;
+      activity_.self_refresh += time;
     else
-      (rank.open_rows ? work_.active_power_down : work_.power_down) += time;
+      (rank.open_rows ? activity_.active_power_down : activity_.power_down) += time;
   }
 
   void log(CommandType type, const ChannelTiming& timing, std::uint32_t number, Time at,
@@ -116,8 +116,8 @@ private:
         {at, type, automatic, channel_, bank.rank, timing.group_in_rank(bank), number, bank.row});
   }
 
-  Work work_;
-  std::vector<BankWork> banks_;
+  Activity activity_;
+  std::vector<BankActivity> banks_;
   std::vector<OpenTime> open_; ///< by rank
   std::uint32_t channel_;
   std::vector<Command>* commands_ = nullptr;

@@ -60,11 +60,12 @@ public:
   };
 
   explicit ChannelTiming(const Device& device)
-      : timing_(device.timing), groups_per_rank_(static_cast<std::uint32_t>(device.shape.groups)),
-        column_bus_(device.shape.command_buses - 1),
-        long_command_(device.shape.command_clocks * device.timing.clock) {
-    const auto banks = static_cast<std::uint32_t>(device.shape.banks);
-    const auto ranks = static_cast<std::uint32_t>(device.shape.ranks);
+      : timing_(device.timing),
+        groups_per_rank_(static_cast<std::uint32_t>(device.organization.groups)),
+        column_bus_(device.organization.command_buses - 1),
+        long_command_(device.organization.command_clocks * device.timing.clock) {
+    const auto banks = static_cast<std::uint32_t>(device.organization.banks);
+    const auto ranks = static_cast<std::uint32_t>(device.organization.ranks);
     banks_.resize(std::size_t{ranks} * groups_per_rank_ * banks);
     for (std::uint32_t i = 0; i < banks_.size(); ++i) {
       banks_[i].rank = i / (groups_per_rank_ * banks);
@@ -92,7 +93,7 @@ public:
   Time column_command_from() const { return command_from_[column_bus_]; }
 
   Time column_time(const ChannelRequest& request) const {
-    const Bank& bank = banks_[request.place.bank];
+    const Bank& bank = banks_[request.address.bank];
     const Group& group = groups_[bank.group];
     const Time lead = request.write ? timing_.CWL : timing_.CL;
     Time from = std::max(group.column_from, column_from_);
@@ -174,7 +175,7 @@ public:
 
   /// Returns the end of the access: of the data (read), or of write recovery.
   Time column(const ChannelRequest& request, Time at) {
-    Bank& bank = banks_[request.place.bank];
+    Bank& bank = banks_[request.address.bank];
     Group& group = groups_[bank.group];
     const Time end = at + (request.write ? timing_.CWL : timing_.CL) + timing_.burst;
     column_from_ = at + timing_.tCCD;

@@ -77,7 +77,7 @@ struct BankState {
 class TimingCheck {
 public:
   TimingCheck(const Device& device, std::span<const Command> commands, unsigned postponed)
-      : t_(device.timing), shape_(device.shape), postponed_(postponed),
+      : t_(device.timing), organization_(device.organization), postponed_(postponed),
         distances_(distances_of(t_)), commands_(commands.begin(), commands.end()) {
     std::stable_sort(commands_.begin(), commands_.end(),
                      [](const Command& a, const Command& b) { return a.at < b.at; });
@@ -143,13 +143,13 @@ private:
 
   /// The rank leaves self-refresh: refreshes that were due by now are done.
   void skip_refreshes(const Command& c) {
-    for (std::uint64_t set = 0; set < shape_.refresh_sets; ++set)
+    for (std::uint64_t set = 0; set < organization_.refresh_sets; ++set)
       for (Time& due = due_of(c, set); due <= c.at;)
         due += t_.tREFI;
   }
 
   Time phase_of(std::uint64_t set) const {
-    return t_.tREFI * (set + 1) / shape_.refresh_sets / t_.clock * t_.clock % t_.tREFI;
+    return t_.tREFI * (set + 1) / organization_.refresh_sets / t_.clock * t_.clock % t_.tREFI;
   }
   Time& due_of(const Command& c, std::uint64_t set) {
     const Time phase = phase_of(set);
@@ -172,7 +172,7 @@ private:
 
   /// Number of the refresh set in the rank.
   std::uint64_t set_of(const Command& c) const {
-    return c.bank % (shape_.groups * shape_.banks) % shape_.refresh_sets;
+    return c.bank % (organization_.groups * organization_.banks) % organization_.refresh_sets;
   }
 
   bool same(const Command& a, const Command& b, Scope scope) const {
@@ -235,7 +235,7 @@ private:
             same(before, now, limit.scope))
           require(limit.rule, now, before.at + limit.distance);
       if (before.channel != now.channel) continue;
-      const bool shared = shape_.command_buses == 1 || is_access(before) == is_access(now);
+      const bool shared = organization_.command_buses == 1 || is_access(before) == is_access(now);
       if (shared && is_on_bus(before) && is_on_bus(now))
         require("command bus", now, before.at + time_on_bus(before));
       if (before.type == CommandType::activate && now.type == CommandType::activate &&
@@ -248,7 +248,7 @@ private:
 
   Time time_on_bus(const Command& c) const {
     const bool is_long = is_access(c) || c.type == CommandType::activate;
-    return is_long ? shape_.command_clocks * t_.clock : t_.clock;
+    return is_long ? organization_.command_clocks * t_.clock : t_.clock;
   }
 
   /// Data of two accesses do not overlap; a change of rank or direction takes tRTRS.
@@ -264,7 +264,7 @@ private:
   }
 
   Timing t_;
-  Shape shape_;
+  Organization organization_;
   unsigned postponed_;
   std::vector<MinDistance> distances_;
   std::vector<Command> commands_;

@@ -26,8 +26,8 @@ struct TestCommand {
 std::vector<Violation> violations_of(const Device& device, std::vector<TestCommand> given,
                                      unsigned postponed = 0) {
   std::vector<Command> commands;
-  const auto groups = static_cast<std::uint32_t>(device.shape.groups);
-  const auto banks = static_cast<std::uint32_t>(device.shape.banks);
+  const auto groups = static_cast<std::uint32_t>(device.organization.groups);
+  const auto banks = static_cast<std::uint32_t>(device.organization.banks);
   for (const TestCommand& s : given)
     commands.push_back({s.at * clock_ps, s.type, false, 0, s.rank, s.group,
                         (s.rank * groups + s.group) * banks + s.bank, s.row});

@@ -24,7 +24,7 @@ struct Command {
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;
   std::uint32_t group = 0;
-  /// Number in the channel, as in Place. Refresh: a bank of the set. Power states: the first bank
+  /// Number in the channel, as in DramAddress. Refresh: a bank of the set. Power states: the first bank
   /// of the rank.
   std::uint32_t bank = 0;
   std::uint64_t row = 0;

@@ -39,15 +39,16 @@ Result<Cosimulation> Cosimulation::create(const Device& device, const Controller
 
 Cosimulation::Cosimulation(const Device& device, const Controller& controller, ExactMemory memory,
                            unsigned read_queue)
-    : memory_(std::move(memory)), decoder_(device.shape, controller.mapping), link_(device.link),
+    : memory_(std::move(memory)), decoder_(device.organization, controller.mapping),
+      link_(device.link),
       clock_(device.timing.clock ? device.timing.clock : clock_without_commands), device_(device),
-      read_queue_(read_queue), reading_(device.shape.channels) {}
+      read_queue_(read_queue), reading_(device.organization.channels) {}
 
 bool Cosimulation::accepts(std::uint64_t address, bool write) const {
   const std::uint64_t line = address >> line_shift;
   if (finished_) return false;
   if (write) return writable_ <= now_ && memory_.has_room(line);
-  return reading_[decoder_.place(line).channel] < read_queue_ && !link_.full();
+  return reading_[decoder_.decode(line).channel] < read_queue_ && !link_.full();
 }
 
 bool Cosimulation::enqueue(std::uint64_t id, std::uint64_t address, bool write) {
@@ -65,7 +66,7 @@ bool Cosimulation::enqueue(std::uint64_t id, std::uint64_t address, bool write) 
     number = unused_.back();
     unused_.pop_back();
   }
-  reads_[number] = {id, decoder_.place(line).channel, 0};
+  reads_[number] = {id, decoder_.decode(line).channel, 0};
   ++reading_[reads_[number].channel];
   const Time at = link_.present() ? link_.down(now_, false, &reads_[number].place) : now_;
   if (const std::optional<Time> end = memory_.serve(number, at, line, false); end)
@@ -99,8 +100,8 @@ Status Cosimulation::tick(std::uint64_t clocks, std::vector<Completion>& complet
 
 const Cosimulation::Finished& Cosimulation::finish() {
   if (!finished_) {
-    const Work work = memory_.finish(now_);
-    finished_ = {work, energy_of(device_, work, now_)};
+    const Activity activity = memory_.finish(now_);
+    finished_ = {activity, energy_of(device_, activity, now_)};
   }
   return *finished_;
 }

@@ -50,7 +50,7 @@ public:
   Status tick(std::uint64_t clocks, std::vector<Completion>& completed);
 
   struct Finished {
-    Work work;
+    Activity activity;
     EnergyParts energy;
   };
   /// Drains all posted writes and ends the simulation: no request is accepted afterwards. Further
@@ -73,7 +73,7 @@ private:
   void end_read(std::uint64_t read, Time at);
 
   ExactMemory memory_;
-  Decoder decoder_;
+  AddressDecoder decoder_;
   LinkState link_;
   Time clock_;
   Time now_ = 0;

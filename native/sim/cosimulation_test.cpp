@@ -105,10 +105,10 @@ TEST_CASE("full queues accept nothing until a request completes") {
   CHECK(writes == 64); // twice the 32 from which writes are drained
   REQUIRE(memory.tick(2000, done));
   CHECK(memory.accepts(0, true));
-  const Work work = memory.finish().work;
+  const Activity activity = memory.finish().activity;
   CHECK(!memory.enqueue(0, 0, false));
-  CHECK(work.reads == 3);
-  CHECK(work.writes == 64);
+  CHECK(activity.reads == 3);
+  CHECK(activity.writes == 64);
 }
 
 TEST_CASE("a link adds its latency, and bounds reads in flight") {

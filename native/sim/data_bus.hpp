@@ -22,7 +22,8 @@ class DataBus {
 public:
   explicit DataBus(const Device& device)
       : clock_(device.timing.clock), per_ps_(1.0 / static_cast<double>(clock_)),
-        ranks_(device.shape.ranks), groups_(device.shape.ranks * device.shape.groups) {
+        ranks_(device.organization.ranks),
+        groups_(device.organization.ranks * device.organization.groups) {
     const Timing& t = device.timing;
     follows_ = distance(std::max(t.burst, t.tCCD));
     turns_ = distance(std::max(t.burst + t.tRTRS, t.tCCD));

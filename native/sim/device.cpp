@@ -54,13 +54,17 @@ constexpr TimeField times[] = {
 
 struct CountField {
   const char* name;
-  std::uint64_t Shape::*at;
+  std::uint64_t Organization::*at;
 };
 constexpr CountField counts[] = {
-    {"channels", &Shape::channels},         {"ranks", &Shape::ranks},
-    {"bank_groups", &Shape::groups},        {"banks", &Shape::banks},
-    {"row_bytes", &Shape::row_bytes},       {"command_buses", &Shape::command_buses},
-    {"refresh_sets", &Shape::refresh_sets}, {"command_clocks", &Shape::command_clocks},
+    {"channels", &Organization::channels},
+    {"ranks", &Organization::ranks},
+    {"bank_groups", &Organization::groups},
+    {"banks", &Organization::banks},
+    {"row_bytes", &Organization::row_bytes},
+    {"command_buses", &Organization::command_buses},
+    {"refresh_sets", &Organization::refresh_sets},
+    {"command_clocks", &Organization::command_clocks},
 };
 
 struct EnergyField {
@@ -197,18 +201,18 @@ Status check_commands(const Device& d) {
        "give both figures of refresh, or none"},
       {t.tREFI == 0 || t.tREFI > t.tRFC + t.tRAS + t.tRP, "tREFI",
        "it leaves no time between refreshes (tRFC + tRAS + tRP)"},
-      {d.shape.command_buses <= 2, "command_buses", "it must be 1 or 2"},
-      {d.shape.command_clocks <= 2, "command_clocks", "it must be 1 or 2"},
-      {d.shape.refresh_sets <= d.shape.banks * d.shape.groups, "refresh_sets",
+      {d.organization.command_buses <= 2, "command_buses", "it must be 1 or 2"},
+      {d.organization.command_clocks <= 2, "command_clocks", "it must be 1 or 2"},
+      {d.organization.refresh_sets <= d.organization.banks * d.organization.groups, "refresh_sets",
        "it is more than the banks of a rank"},
-      {d.shape.row_bytes >= line_bytes, "row_bytes", "it is less than a line of 64 bytes"},
+      {d.organization.row_bytes >= line_bytes, "row_bytes", "it is less than a line of 64 bytes"},
   };
   for (const FigureRule& rule : rules)
     if (!rule.kept) return contradiction(d, rule.field, rule.rule);
   for (const CountField& field : counts)
-    if (!std::has_single_bit(d.shape.*(field.at)) || d.shape.*(field.at) > 65536)
+    if (!std::has_single_bit(d.organization.*(field.at)) || d.organization.*(field.at) > 65536)
       return contradiction(d, field.name, "it must be a power of two up to 65536");
-  const Shape& s = d.shape;
+  const Organization& s = d.organization;
   if (s.channels * s.ranks > max_banks || s.channels * s.ranks * s.groups > max_banks ||
       s.channels * s.ranks * s.groups * s.banks > max_banks)
     return contradiction(d, "channels", "the channels together have more than 65536 banks");
@@ -229,8 +233,8 @@ Status read_commands(Device& d, FigureReader& reader) {
   if (!reader.find("tRRDL")) t.tRRDL = t.tRRD;
   if (!reader.find("tWTRL")) t.tWTRL = t.tWTR;
   for (const CountField& field : counts)
-    d.shape.*(field.at) =
-        reader.count(field.name, field.at == &Shape::row_bytes || field.at == &Shape::banks, 1);
+    d.organization.*(field.at) = reader.count(
+        field.name, field.at == &Organization::row_bytes || field.at == &Organization::banks, 1);
   return Done{};
 }
 
@@ -332,7 +336,7 @@ Result<Device> make_device(const char* name, MemoryKind kind, const Figures& fig
   return d;
 }
 
-Work& Work::operator+=(const Work& other) {
+Activity& Activity::operator+=(const Activity& other) {
   reads += other.reads;
   writes += other.writes;
   row_hits += other.row_hits;
@@ -347,24 +351,25 @@ Work& Work::operator+=(const Work& other) {
   return *this;
 }
 
-EnergyParts energy_of(const Device& device, const Work& work, Time end) {
+EnergyParts energy_of(const Device& device, const Activity& activity, Time end) {
   const EnergyFigures& e = device.energy;
   const auto times_of = [](std::uint64_t n, double joules) {
     return static_cast<double>(n) * joules;
   };
   EnergyParts parts;
-  parts.activate = times_of(work.activates, e.activate);
-  parts.array_write = times_of(work.array_writes, e.array_write);
-  parts.read = times_of(work.reads, e.read);
-  parts.write = times_of(work.writes, e.write);
-  parts.refresh = times_of(work.refreshes, e.refresh);
-  const std::uint64_t ranks =
-      device.kind == MemoryKind::commands ? device.shape.channels * device.shape.ranks : 1;
+  parts.activate = times_of(activity.activates, e.activate);
+  parts.array_write = times_of(activity.array_writes, e.array_write);
+  parts.read = times_of(activity.reads, e.read);
+  parts.write = times_of(activity.writes, e.write);
+  parts.refresh = times_of(activity.refreshes, e.refresh);
+  const std::uint64_t ranks = device.kind == MemoryKind::commands
+                                  ? device.organization.channels * device.organization.ranks
+                                  : 1;
   const double all = static_cast<double>(end * ranks);
-  const double active = std::min(static_cast<double>(work.active), all);
-  const auto active_down = static_cast<double>(work.active_power_down);
-  const auto down = static_cast<double>(work.power_down);
-  const auto refreshing = static_cast<double>(work.self_refresh);
+  const double active = std::min(static_cast<double>(activity.active), all);
+  const auto active_down = static_cast<double>(activity.active_power_down);
+  const auto down = static_cast<double>(activity.power_down);
+  const auto refreshing = static_cast<double>(activity.self_refresh);
   parts.background = ((active - active_down) * e.active_W + active_down * e.active_power_down_W +
                       std::max(all - active - down - refreshing, 0.0) * e.idle_W +
                       down * e.power_down_W + refreshing * e.self_refresh_W) *

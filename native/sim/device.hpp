@@ -1,4 +1,4 @@
-// A simulated memory device: shape, timings, energy. make_device() checks all figures.
+// A simulated memory device: organization, timings, energy. make_device() checks all figures.
 //
 // Units          Times in picoseconds; command timings are whole clocks. Energy in joules, power in
 //                watts, each of all chips of a rank together.
@@ -63,7 +63,7 @@ struct Timing {
 };
 
 /// Organization of the channels. All numbers are powers of two.
-struct Shape {
+struct Organization {
   std::uint64_t channels = 1;
   std::uint64_t ranks = 1;  ///< per channel
   std::uint64_t groups = 1; ///< bank groups per rank
@@ -130,7 +130,7 @@ struct Device {
   std::string name;
   MemoryKind kind = MemoryKind::commands;
   Timing timing;
-  Shape shape;
+  Organization organization;
   Queued queued;
   Link link;
   EnergyFigures energy;
@@ -147,7 +147,7 @@ using Figures = std::vector<std::pair<std::string, double>>;
 Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 
 /// Events and times of one memory in a run. energy_of() computes the energy from them.
-struct Work {
+struct Activity {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t row_hits = 0; ///< accesses for which no row was activated
@@ -160,7 +160,7 @@ struct Work {
   Time self_refresh = 0;          ///< time in self-refresh, summed over ranks
   std::uint64_t buffer_hits = 0;  ///< queued devices: reads that hit a buffer
 
-  Work& operator+=(const Work& other);
+  Activity& operator+=(const Activity& other);
 };
 
 /// Energy by cause, in joules.
@@ -174,7 +174,7 @@ struct EnergyParts {
   double total() const { return activate + array_write + read + write + refresh + background; }
 };
 
-/// Energy of the work of a run that ends at `end`.
-EnergyParts energy_of(const Device& device, const Work& work, Time end);
+/// Energy of the activity of a run that ends at `end`.
+EnergyParts energy_of(const Device& device, const Activity& activity, Time end);
 
 } // namespace nearfar::sim

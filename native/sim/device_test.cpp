@@ -89,13 +89,13 @@ TEST_CASE("timings in ns are rounded up to whole clocks") {
 
 TEST_CASE("energy is the sum over commands and background power") {
   const Device device = ddr4();
-  Work work;
-  work.activates = 2;
-  work.reads = 3;
-  work.writes = 5;
-  work.refreshes = 1;
-  work.active = 1'000'000; // of one rank: 1 us
-  const EnergyParts energy = energy_of(device, work, 2'000'000);
+  Activity activity;
+  activity.activates = 2;
+  activity.reads = 3;
+  activity.writes = 5;
+  activity.refreshes = 1;
+  activity.active = 1'000'000; // of one rank: 1 us
+  const EnergyParts energy = energy_of(device, activity, 2'000'000);
   CHECK(energy.activate == doctest::Approx(2e-9));
   CHECK(energy.read == doctest::Approx(6e-9));
   CHECK(energy.write == doctest::Approx(15e-9));

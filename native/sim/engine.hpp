@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/bank_work.hpp"
+#include "sim/bank_activity.hpp"
 #include "sim/command.hpp"
 #include "sim/completion.hpp"
 #include "sim/controller.hpp"
@@ -24,8 +24,8 @@ namespace nearfar::sim {
 /// read_for_migration  sends a read for which no access waits
 /// next       returns the time of the next event, or `never`
 /// step       processes that event; returns the access that it completes, if any
-/// finish     completes all posted writes; returns the work
-/// banks      returns the work by bank; empty if the engine does not count it
+/// finish     completes all posted writes; returns the activity
+/// banks      returns the activity by bank; empty if the engine does not count it
 template <class T>
 concept MemoryEngine = requires(T engine, const Device& device, const Controller& controller,
                                 std::vector<Command>* commands, std::uint64_t id, Time at,
@@ -37,8 +37,8 @@ concept MemoryEngine = requires(T engine, const Device& device, const Controller
   { engine.read_for_migration(at, line) } -> std::same_as<void>;
   { engine.next() } -> std::same_as<Time>;
   { engine.step() } -> std::same_as<std::optional<Completion>>;
-  { engine.finish(at) } -> std::same_as<Work>;
-  { engine.banks() } -> std::same_as<std::vector<BankWork>>;
+  { engine.finish(at) } -> std::same_as<Activity>;
+  { engine.banks() } -> std::same_as<std::vector<BankActivity>>;
 };
 
 } // namespace nearfar::sim

@@ -111,7 +111,7 @@ TEST_CASE(
             std::vector<Command> commands;
             setup.commands[0] = &commands;
             const Outcome o = run(setup, {pattern, 3000, 8 * mib, 0.4, 3000, 7});
-            CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 3000);
+            CHECK(o.tiers[0].activity.reads + o.tiers[0].activity.writes == 3000);
             const std::vector<Violation> found = check_timing(device, commands);
             CAPTURE(static_cast<int>(page));
             CAPTURE(window);
@@ -146,7 +146,7 @@ TEST_CASE("a row times out on an idle channel, unless a request for it arrives b
   const auto hits = [&](Time gap) {
     std::vector<Request> requests(2);
     requests[1].gap = gap;
-    return run(setup, requests, true).tiers[0].work.row_hits;
+    return run(setup, requests, true).tiers[0].activity.row_hits;
   };
   // The first read is issued after tRCD, and complete CL and the burst later.
   const Time open = setup.far_controller.timeout - setup.far.timing.CL - setup.far.timing.burst;
@@ -174,7 +174,7 @@ TEST_CASE(
             std::vector<Command> commands;
             setup.commands[0] = &commands;
             const Outcome o = run(setup, {pattern, 5000, mib, 0.4, 1000, 7});
-            CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 5000);
+            CHECK(o.tiers[0].activity.reads + o.tiers[0].activity.writes == 5000);
             CAPTURE(cap);
             CAPTURE(drain_from);
             CAPTURE(mapping);
@@ -204,7 +204,8 @@ TEST_CASE(
         CAPTURE(buses);
         CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
         const double due = 2 * sets * static_cast<double>(o.end) / 12'480'000;
-        CHECK(static_cast<double>(o.tiers[0].work.refreshes) == doctest::Approx(due).epsilon(0.05));
+        CHECK(static_cast<double>(o.tiers[0].activity.refreshes) ==
+              doctest::Approx(due).epsilon(0.05));
       }
 }
 
@@ -249,11 +250,11 @@ TEST_CASE("two command buses carry a row and a column command in one clock") {
 TEST_CASE("FR-FCFS serves row hits first, up to the cap; FCFS serves the oldest request first") {
   // One bank: row 0 is requested eight times, and row 1 once after the first two.
   const Device device = unrefreshed();
-  const auto row_bytes = std::uint64_t{device.shape.row_bytes} * device.shape.groups;
-  const std::uint64_t next_row = row_bytes * device.shape.banks * device.shape.ranks;
+  const auto row_bytes = std::uint64_t{device.organization.row_bytes} * device.organization.groups;
+  const std::uint64_t next_row = row_bytes * device.organization.banks * device.organization.ranks;
   std::vector<Request> requests(9);
   for (std::size_t i = 0; i < requests.size(); ++i)
-    requests[i].address = i == 2 ? next_row : i * line_bytes * device.shape.groups;
+    requests[i].address = i == 2 ? next_row : i * line_bytes * device.organization.groups;
   const auto rows = [&](Scheduler scheduler, unsigned cap) {
     Setup setup = all_far(device, Engine::exact);
     setup.far_controller.scheduler = scheduler;
@@ -291,7 +292,7 @@ TEST_CASE("posted writes are drained while no read waits, from drain_idle queued
       const Time reads = idle == 1 ? 2 * (t.CL + t.burst) : 2 * (t.tRCD + t.CL + t.burst);
       CAPTURE(idle);
       CHECK(o.end == 10'000'000 + reads);
-      CHECK(o.tiers[0].work.writes == writes);
+      CHECK(o.tiers[0].activity.writes == writes);
     }
 }
 
@@ -337,20 +338,22 @@ TEST_CASE("every rank is refreshed once per tREFI") {
     Setup setup = all_far(ddr4(), engine);
     const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.3, 50'000, 3});
     const double due = 2 * static_cast<double>(o.end) / static_cast<double>(setup.far.timing.tREFI);
-    CHECK(static_cast<double>(o.tiers[0].work.refreshes) == doctest::Approx(due).epsilon(0.02));
+    CHECK(static_cast<double>(o.tiers[0].activity.refreshes) == doctest::Approx(due).epsilon(0.02));
   }
 }
 
 TEST_CASE("a row that was opened for a request is used before another request closes it") {
   for (const double writes : {0.0, 0.3, 0.6}) {
     const Synthetic what{Pattern::random, 30'000, 64 * mib, writes, 0, 5};
-    const auto misses = [](const Work& work) { return work.reads + work.writes - work.row_hits; };
-    const Work without = run(all_far(unrefreshed(), Engine::exact), what).tiers[0].work;
+    const auto misses = [](const Activity& activity) {
+      return activity.reads + activity.writes - activity.row_hits;
+    };
+    const Activity without = run(all_far(unrefreshed(), Engine::exact), what).tiers[0].activity;
     CAPTURE(writes);
     CHECK(without.activates == misses(without));
     // A refresh closes the rows of its rank; those opened less than tRCD before it may be unused,
     // which are at most four as long as tRCD is less than tFAW.
-    const Work with = run(all_far(ddr4(), Engine::exact), what).tiers[0].work;
+    const Activity with = run(all_far(ddr4(), Engine::exact), what).tiers[0].activity;
     CHECK(with.refreshes > 0);
     CHECK(with.activates >= misses(with));
     CHECK(with.activates <= misses(with) + 4 * with.refreshes);
@@ -370,7 +373,7 @@ TEST_CASE("random lines of a large region are not row hits, for few and for many
   for (const Engine engine : {Engine::fast, Engine::exact})
     for (const std::uint64_t count : {2'000u, 50'000u}) {
       const Outcome o = run(all_far(ddr4(), engine), {Pattern::random, count, 1024 * mib, 0, 0, 5});
-      CHECK(static_cast<double>(o.tiers[0].work.row_hits) < 0.02 * static_cast<double>(count));
+      CHECK(static_cast<double>(o.tiers[0].activity.row_hits) < 0.02 * static_cast<double>(count));
     }
 }
 

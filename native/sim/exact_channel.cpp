@@ -6,16 +6,17 @@ ExactChannel::ExactChannel(const Device& device, const Controller& controller, s
     : timing_(device), refreshes_(device), rows_(device, controller, timing_.banks().size()),
       scheduler_(device, controller), statistics_(timing_, number) {}
 
-void ExactChannel::add(bool posted, std::uint64_t id, Time at, const Place& place, bool write) {
-  queues_.of(posted).push_back({id, timing_.clock_edge(at), place, write, false});
+void ExactChannel::add(bool posted, std::uint64_t id, Time at, const DramAddress& address,
+                       bool write) {
+  queues_.of(posted).push_back({id, timing_.clock_edge(at), address, write, false});
   chosen_ = false;
 }
 
-void ExactChannel::demand(std::uint64_t id, Time at, const Place& place, bool write) {
-  add(false, id, at, place, write);
+void ExactChannel::demand(std::uint64_t id, Time at, const DramAddress& address, bool write) {
+  add(false, id, at, address, write);
 }
 
-void ExactChannel::post(Time at, const Place& place) { add(true, 0, at, place, true); }
+void ExactChannel::post(Time at, const DramAddress& address) { add(true, 0, at, address, true); }
 
 void ExactChannel::choose() {
   choice_ = scheduler_.choose(queues_, timing_, refreshes_, rows_);
@@ -65,7 +66,7 @@ std::optional<Completion> ExactChannel::issue(const ChannelCandidate choice) {
   case CommandType::activate: {
     ChannelRequest& request = queues_.of(choice.posted)[choice.index];
     request.caused_activate = true;
-    timing_.activate(choice.bank, request.place.row, choice.at);
+    timing_.activate(choice.bank, request.address.row, choice.at);
     statistics_.activated(timing_, choice.bank, choice.at);
     return std::nullopt;
   }

@@ -20,10 +20,10 @@ public:
 
   /// Queues a request that arrives at `at`, which may be in the future. step() returns its
   /// completion.
-  void demand(std::uint64_t id, Time at, const Place& place, bool write);
+  void demand(std::uint64_t id, Time at, const DramAddress& address, bool write);
 
   /// Queues a posted write: its sender does not wait. Requires has_room().
-  void post(Time at, const Place& place);
+  void post(Time at, const DramAddress& address);
   bool has_room() const { return queues_.posted().size() < scheduler_.max_posted(); }
 
   /// Every posted write is drained from now on if no demand waits.
@@ -44,15 +44,15 @@ public:
   /// Issues the commands that serve no request until `end`, then completes the statistics.
   void finish(Time end);
 
-  const Work& work() const { return statistics_.work(); }
-  const std::vector<BankWork>& banks() const { return statistics_.banks(); }
+  const Activity& activity() const { return statistics_.activity(); }
+  const std::vector<BankActivity>& banks() const { return statistics_.banks(); }
 
   /// Appends each issued command to `out`; nullptr ends recording.
   void record(std::vector<Command>* out) { statistics_.record(out); }
 
 private:
   void choose();
-  void add(bool posted, std::uint64_t id, Time at, const Place& place, bool write);
+  void add(bool posted, std::uint64_t id, Time at, const DramAddress& address, bool write);
   std::optional<Completion> issue(ChannelCandidate choice);
   void precharge(std::uint32_t bank, Time at, bool automatic);
   void sleep(std::uint32_t rank, RankState state, Time at);

@@ -30,7 +30,7 @@ public:
   static Result<ExactMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands) {
     return create(device, controller, commands,
-                  {0, static_cast<std::uint32_t>(device.shape.channels)});
+                  {0, static_cast<std::uint32_t>(device.organization.channels)});
   }
 
   /// Only the channels of `range`. Requires that all accesses go to them.
@@ -50,26 +50,26 @@ public:
 
   std::optional<Time> serve(std::uint64_t id, Time at, std::uint64_t line, bool write) {
     if (queued_) return queued_->serve(at, line, write);
-    const Place place = decoder_.place(line);
-    channels_[place.channel - first_channel_].demand(id, at, place, write);
+    const DramAddress address = decoder_.decode(line);
+    channels_[address.channel - first_channel_].demand(id, at, address, write);
     return std::nullopt;
   }
 
   std::optional<Time> post(Time at, std::uint64_t line) {
     if (queued_) return queued_->accept(at, line);
-    const Place place = decoder_.place(line);
-    ExactChannel& channel = channels_[place.channel - first_channel_];
+    const DramAddress address = decoder_.decode(line);
+    ExactChannel& channel = channels_[address.channel - first_channel_];
     if (!channel.has_room()) {
       waited_ = channel.next();
       return std::nullopt;
     }
-    channel.post(std::max(at, waited_), place);
+    channel.post(std::max(at, waited_), address);
     return std::max(at, std::exchange(waited_, 0));
   }
 
   /// Whether the next post() to this line is accepted without a step().
   bool has_room(std::uint64_t line) const {
-    return queued_ || channels_[decoder_.place(line).channel - first_channel_].has_room();
+    return queued_ || channels_[decoder_.decode(line).channel - first_channel_].has_room();
   }
 
   void read_for_migration(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
@@ -88,21 +88,21 @@ public:
   /// Processes the event that next() returned. Requires that next() was not `never`.
   std::optional<Completion> step() { return first_->step(); }
 
-  Work finish(Time end) {
-    if (queued_) return queued_->work();
-    Work sum;
+  Activity finish(Time end) {
+    if (queued_) return queued_->activity();
+    Activity sum;
     for (ExactChannel& channel : channels_) {
       channel.flush();
       while (channel.next() != never)
         channel.step();
       channel.finish(end);
-      sum += channel.work();
+      sum += channel.activity();
     }
     return sum;
   }
 
-  std::vector<BankWork> banks() const {
-    std::vector<BankWork> all;
+  std::vector<BankActivity> banks() const {
+    std::vector<BankActivity> all;
     for (const ExactChannel& channel : channels_)
       all.insert(all.end(), channel.banks().begin(), channel.banks().end());
     return all;
@@ -110,9 +110,9 @@ public:
 
 private:
   ExactMemory(const Device& device, const Controller& controller, std::uint32_t first_channel)
-      : decoder_(device.shape, controller.mapping), first_channel_(first_channel) {}
+      : decoder_(device.organization, controller.mapping), first_channel_(first_channel) {}
 
-  Decoder decoder_;
+  AddressDecoder decoder_;
   std::uint32_t first_channel_;
   std::vector<ExactChannel> channels_;
   std::optional<QueuedMemory> queued_;

@@ -7,20 +7,21 @@
 namespace nearfar::sim {
 
 FastBanks::FastBanks(const Device& device, const Controller& controller)
-    : timing_(device.timing), banks_per_group_(static_cast<std::uint32_t>(device.shape.banks)),
-      controller_(controller), decoder_(device.shape, controller.mapping) {
-  for (std::uint64_t c = 0; c < device.shape.channels; ++c) {
+    : timing_(device.timing),
+      banks_per_group_(static_cast<std::uint32_t>(device.organization.banks)),
+      controller_(controller), decoder_(device.organization, controller.mapping) {
+  for (std::uint64_t c = 0; c < device.organization.channels; ++c) {
     Channel& channel = channels_.emplace_back(device);
-    for (std::uint64_t r = 0; r < device.shape.ranks; ++r)
+    for (std::uint64_t r = 0; r < device.organization.ranks; ++r)
       channel.ranks.emplace_back(timing_);
-    channel.groups.resize(device.shape.ranks * device.shape.groups);
-    channel.banks.resize(channel.groups.size() * device.shape.banks);
+    channel.groups.resize(device.organization.ranks * device.organization.groups);
+    channel.banks.resize(channel.groups.size() * device.organization.banks);
   }
 }
 
 void FastBanks::account_open(Rank& rank, Time from, Time until) {
   if (until <= rank.open_until) return;
-  work_.active += until - std::max(from, rank.open_until);
+  activity_.active += until - std::max(from, rank.open_until);
   rank.open_until = until;
 }
 
@@ -28,7 +29,7 @@ void FastBanks::account_open(Rank& rank, Time from, Time until) {
 void FastBanks::refresh(Channel& channel, std::uint32_t number, Time at) {
   Rank& rank = channel.ranks[number];
   const Time due = rank.refresh_at + (at - rank.refresh_at) / timing_.tREFI * timing_.tREFI;
-  work_.refreshes += (due - rank.refresh_at) / timing_.tREFI + 1;
+  activity_.refreshes += (due - rank.refresh_at) / timing_.tREFI + 1;
   if (rank.any_open) account_open(rank, rank.open_since, rank.refresh_at);
   rank.any_open = false;
   rank.refreshing_from = due;
@@ -49,11 +50,11 @@ Time FastBanks::refresh_end(const Channel& channel, std::uint32_t number, Time d
 
 /// Does the refreshes that are due by `first`, the first command of an access, and closes the row
 /// of its bank if the access comes after one. Accesses with earlier commands may follow.
-void FastBanks::refresh_before(Channel& channel, const Place& place, Time first) {
-  Rank& rank = channel.ranks[place.rank];
-  Bank& bank = channel.banks[place.bank];
+void FastBanks::refresh_before(Channel& channel, const DramAddress& address, Time first) {
+  Rank& rank = channel.ranks[address.rank];
+  Bank& bank = channel.banks[address.bank];
   if (first >= rank.refresh_at) [[unlikely]]
-    refresh(channel, place.rank, first);
+    refresh(channel, address.rank, first);
   if (bank.epoch == rank.epoch || first < rank.refreshing_from) return;
   if (bank.row != closed) end_epoch(bank);
   bank.closed_rows = {};
@@ -64,7 +65,7 @@ void FastBanks::refresh_before(Channel& channel, const Place& place, Time first)
 /// Closes the row at `at`, or when tRRDpre allows. Returns when the bank can be activated.
 Time FastBanks::precharge(Rank& rank, Bank& bank, Time at) {
   if (!bank.dirty) return at + timing_.tRPclean;
-  ++work_.array_writes;
+  ++activity_.array_writes;
   return rank.array_writes.book(at) + timing_.tRP;
 }
 
@@ -77,7 +78,7 @@ void FastBanks::open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, s
     from = std::max(from, precharge(rank, bank, closing));
   }
   const Time activated = rank.activates.book(from, group);
-  ++work_.activates;
+  ++activity_.activates;
   if (!rank.any_open && controller_.page == PagePolicy::open) {
     rank.any_open = true;
     rank.open_since = activated;
@@ -101,40 +102,43 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
 
 /// Whether an access that arrives after drain_from writes were queued is still served before the
 /// drain: its column command must be issued before it (row policy closed: its activate).
-bool FastBanks::goes_before_drain(const Channel& channel, const Place& place, Time at) const {
+bool FastBanks::goes_before_drain(const Channel& channel, const DramAddress& address,
+                                  Time at) const {
   if (at >= channel.draining || controller_.page == PagePolicy::closed)
     return at < channel.draining;
-  const Bank& bank = channel.banks[place.bank];
-  if (bank.row == place.row) return bank.column_from <= channel.draining;
+  const Bank& bank = channel.banks[address.bank];
+  if (bank.row == address.row) return bank.column_from <= channel.draining;
   return activate_from(bank, at) + timing_.tRCD <= channel.draining;
 }
 
 /// Reserves the data bus for an access whose column command can be issued at `column`. Returns when
 /// the data begin.
-Time FastBanks::book_data(Channel& channel, const Place& place, Time column, bool write) const {
-  return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), place.rank,
-                          place.bank / banks_per_group_, write);
+Time FastBanks::book_data(Channel& channel, const DramAddress& address, Time column,
+                          bool write) const {
+  return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
+                          address.bank / banks_per_group_, write);
 }
 
-Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
+Time FastBanks::access(Channel& channel, const DramAddress& address, Time at, bool write) {
   const Timing& t = timing_;
-  Rank& rank = channel.ranks[place.rank];
-  Bank& bank = channel.banks[place.bank];
-  refresh_before(channel, place,
-                 bank.row == place.row ? std::max(at, bank.column_from) : activate_from(bank, at));
+  Rank& rank = channel.ranks[address.rank];
+  Bank& bank = channel.banks[address.bank];
+  refresh_before(channel, address,
+                 bank.row == address.row ? std::max(at, bank.column_from)
+                                         : activate_from(bank, at));
   if (controller_.page == PagePolicy::closed && bank.row != closed)
-    close_lazily(rank, bank, at, place.row);
-  if (bank.row == place.row)
-    ++work_.row_hits;
-  else if (const unsigned back = find_closed(bank, place.row, at))
-    return access_closed(channel, place, back, at, write);
+    close_lazily(rank, bank, at, address.row);
+  if (bank.row == address.row)
+    ++activity_.row_hits;
+  else if (const unsigned back = find_closed(bank, address.row, at))
+    return access_closed(channel, address, back, at, write);
   else
-    open_row(rank, place.group, bank, at, place.row);
+    open_row(rank, address.group, bank, at, address.row);
 
   Time column = std::max(at, write ? bank.write_from : bank.column_from);
-  column = write ? std::max(column, channel.write_from) : read_from(channel, place, column);
+  column = write ? std::max(column, channel.write_from) : read_from(channel, address, column);
   const Time lead = write ? t.CWL : t.CL;
-  const Time begin = book_data(channel, place, column, write);
+  const Time begin = book_data(channel, address, column, write);
   const Time end = begin + t.burst;
   column = begin - lead;
   bank.column_from = column + t.tCCDL;
@@ -143,14 +147,14 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   bank.precharge_from = std::max(bank.precharge_from, write ? end + t.tWR : column + t.tRTP);
   if (controller_.page == PagePolicy::closed) account_open(rank, bank.opened, bank.precharge_from);
   if (!write) {
-    ++work_.reads;
+    ++activity_.reads;
     channel.read_column = std::max(channel.read_column, column);
     return end;
   }
-  ++work_.writes;
+  ++activity_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  channel.groups[place.bank / banks_per_group_] = {begin, end + t.tWTRL};
+  channel.groups[address.bank / banks_per_group_] = {begin, end + t.tWTRL};
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -172,21 +176,21 @@ unsigned FastBanks::find_closed(const Bank& bank, std::uint64_t row, Time at) {
 
 /// Times an access to a row that was closed `back` rows ago. Later accesses to the bank are
 /// delayed.
-Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned back, Time at,
+Time FastBanks::access_closed(Channel& channel, const DramAddress& address, unsigned back, Time at,
                               bool write) {
   const Timing& t = timing_;
-  Bank& bank = channel.banks[place.bank];
+  Bank& bank = channel.banks[address.bank];
   const bool at_once = controller_.page == PagePolicy::closed;
   ClosedRow& hit = bank.closed_rows[(bank.closes - back) % bank.closed_rows.size()];
   const Time free = std::max(at, hit.column_from);
   const Time lead = write ? t.CWL : t.CL;
-  const Time from = write ? free : read_from(channel, place, free);
-  const Time begin = book_data(channel, place, from, write);
+  const Time from = write ? free : read_from(channel, address, free);
+  const Time begin = book_data(channel, address, from, write);
   const Time column = begin - lead;
   const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
   Time later = std::max(hit.until, at_once ? column : done) - hit.until;
   if (write && !hit.dirty) {
-    ++work_.array_writes;
+    ++activity_.array_writes;
     later += t.tRP - t.tRPclean;
     hit.dirty = true;
   }
@@ -199,26 +203,26 @@ Time FastBanks::access_closed(Channel& channel, const Place& place, unsigned bac
   bank.column_from += later;
   bank.write_from += later;
   bank.precharge_from += later;
-  ++work_.row_hits;
-  ++(write ? work_.writes : work_.reads);
+  ++activity_.row_hits;
+  ++(write ? activity_.writes : activity_.reads);
   if (!write) channel.read_column = std::max(channel.read_column, column);
   if (!write) return begin + t.burst;
   return at_once ? done + t.tRP : done;
 }
 
 /// The earliest column command of a read after the last write to its rank and to its group.
-Time FastBanks::read_from(const Channel& channel, const Place& place, Time column) const {
+Time FastBanks::read_from(const Channel& channel, const DramAddress& address, Time column) const {
   const auto turned = [&](const Turnaround& after, Time at) {
     const bool overlaps = at + timing_.CL + timing_.burst > after.write_data_begin;
     return at < after.read_from && overlaps ? after.read_from : at;
   };
-  column = turned(channel.ranks[place.rank].turnaround, column);
-  return turned(channel.groups[place.bank / banks_per_group_], column);
+  column = turned(channel.ranks[address.rank].turnaround, column);
+  return turned(channel.groups[address.bank / banks_per_group_], column);
 }
 
 /// Closes the row for a refresh.
 void FastBanks::end_epoch(Bank& bank) {
-  if (bank.dirty) ++work_.array_writes;
+  if (bank.dirty) ++activity_.array_writes;
   bank.dirty = false;
   bank.row = closed;
 }
@@ -242,13 +246,13 @@ void FastBanks::order_posted(Channel& channel) {
 
 /// Turn of a posted write: 0 if its row is open, else the number of its row in the bank.
 std::uint32_t FastBanks::turn_of(const Channel& channel, std::uint32_t number) {
-  const Place& place = channel.posted[number].place;
-  Turns& of_bank = turns_[place.bank];
+  const DramAddress& address = channel.posted[number].address;
+  Turns& of_bank = turns_[address.bank];
   Posted& one = posted_[number];
   one.before = std::exchange(of_bank.last, number);
-  if (channel.banks[place.bank].row == place.row) return one.turn = 0;
+  if (channel.banks[address.bank].row == address.row) return one.turn = 0;
   for (std::uint32_t other = one.before; other != none; other = posted_[other].before)
-    if (channel.posted[other].place.row == place.row) return one.turn = posted_[other].turn;
+    if (channel.posted[other].address.row == address.row) return one.turn = posted_[other].turn;
   return one.turn = ++of_bank.turns;
 }
 
@@ -276,11 +280,12 @@ void FastBanks::write_while_idle(Channel& channel, Time until) {
   if (channel.posted.size() < controller_.drain_idle || channel.read_column >= until) return;
   turn_to_writes(channel);
   std::erase_if(channel.posted, [&](const Write& write) {
-    const Time from = first_command(channel.banks[write.place.bank], write.place.row,
+    const Time from = first_command(channel.banks[write.address.bank], write.address.row,
                                     std::max(write.at, channel.read_column));
     if (from >= until) return false;
-    access(channel, write.place, from, true);
-    channel.banks[write.place.bank].closed_rows = {}; // no access waits for the row that it closed
+    access(channel, write.address, from, true);
+    channel.banks[write.address.bank]
+        .closed_rows = {}; // no access waits for the row that it closed
     return true;
   });
 }
@@ -291,8 +296,8 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
       channel.posted.begin() + static_cast<std::ptrdiff_t>(channel.posted.size() - left);
   Time done = at;
   for (auto write = channel.posted.begin(); write != end; ++write) {
-    done = std::max(done, access(channel, write->place, at, true));
-    Bank& bank = channel.banks[write->place.bank];
+    done = std::max(done, access(channel, write->address, at, true));
+    Bank& bank = channel.banks[write->address.bank];
     bank.closed_rows = {}; // no access waits for the row that it closed
     channel.drained = std::max(channel.drained, bank.last_used);
   }
@@ -301,10 +306,10 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
 }
 
 Time FastBanks::post(Time at, std::uint64_t line) {
-  const Place place = decoder_.place(line);
-  Channel& channel = channels_[place.channel];
+  const DramAddress address = decoder_.decode(line);
+  Channel& channel = channels_[address.channel];
   if (!channel.posted.empty()) write_while_idle(channel, at);
-  channel.posted.push_back({place, at});
+  channel.posted.push_back({address, at});
   const std::size_t waiting = channel.posted.size();
   const bool full = waiting == 2 * std::size_t{controller_.drain_from};
   if (full) channel.room_from = channel.drained;

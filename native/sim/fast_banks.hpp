@@ -28,12 +28,12 @@ public:
   /// Times a demand access and returns its end: of the data (read), of the precharge (write with
   /// closed rows), or of write recovery (write with open rows).
   Time serve(Time at, std::uint64_t line, bool write) {
-    const Place place = decoder_.place(line);
-    Channel& channel = channels_[place.channel];
+    const DramAddress address = decoder_.decode(line);
+    Channel& channel = channels_[address.channel];
     if (!channel.posted.empty()) write_while_idle(channel, at);
-    if (at >= channel.filled && at < channel.drained && !goes_before_drain(channel, place, at))
+    if (at >= channel.filled && at < channel.drained && !goes_before_drain(channel, address, at))
       at = std::max(at, channel.drained - timing_.tRCD); // activated during the last writes
-    return access(channel, place, at, write);
+    return access(channel, address, at, write);
   }
 
   /// Queues a posted write. Returns when the sender may continue.
@@ -45,7 +45,7 @@ public:
   /// Counts refreshes and the time with open rows until `end`.
   void finish(Time end);
 
-  const Work& work() const { return work_; }
+  const Activity& activity() const { return activity_; }
 
 private:
   static constexpr std::uint64_t closed = ~std::uint64_t{0};
@@ -90,7 +90,7 @@ private:
     bool any_open = false;
   };
   struct Write {
-    Place place;
+    DramAddress address;
     Time at = 0; ///< time at which it was posted
   };
   struct Channel {
@@ -108,17 +108,18 @@ private:
     Time read_column = 0; ///< column command of the last read; a drain begins after it
   };
 
-  Time access(Channel& channel, const Place& place, Time at, bool write);
-  Time book_data(Channel& channel, const Place& place, Time column, bool write) const;
+  Time access(Channel& channel, const DramAddress& address, Time at, bool write);
+  Time book_data(Channel& channel, const DramAddress& address, Time column, bool write) const;
   void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
-  Time access_closed(Channel& channel, const Place& place, unsigned back, Time at, bool write);
-  bool goes_before_drain(const Channel& channel, const Place& place, Time at) const;
-  Time read_from(const Channel& channel, const Place& place, Time column) const;
+  Time access_closed(Channel& channel, const DramAddress& address, unsigned back, Time at,
+                     bool write);
+  bool goes_before_drain(const Channel& channel, const DramAddress& address, Time at) const;
+  Time read_from(const Channel& channel, const DramAddress& address, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
-  void refresh_before(Channel& channel, const Place& place, Time first);
+  void refresh_before(Channel& channel, const DramAddress& address, Time first);
   void refresh(Channel& channel, std::uint32_t number, Time at);
   Time refresh_end(const Channel& channel, std::uint32_t number, Time due) const;
   void end_epoch(Bank& bank);
@@ -134,9 +135,9 @@ private:
   Timing timing_;
   std::uint32_t banks_per_group_;
   Controller controller_;
-  Decoder decoder_;
+  AddressDecoder decoder_;
   std::vector<Channel> channels_;
-  Work work_;
+  Activity activity_;
 
   // Working memory of order_posted().
   static constexpr std::uint32_t none = ~std::uint32_t{0};

@@ -36,13 +36,13 @@ public:
   Time next() const { return never; }
   std::optional<Completion> step() { return std::nullopt; }
 
-  Work finish(Time end) {
-    if (!banks_) return queued_->work();
+  Activity finish(Time end) {
+    if (!banks_) return queued_->activity();
     banks_->drain(end);
     banks_->finish(end);
-    return banks_->work();
+    return banks_->activity();
   }
-  std::vector<BankWork> banks() const { return {}; }
+  std::vector<BankActivity> banks() const { return {}; }
 
 private:
   std::optional<FastBanks> banks_;

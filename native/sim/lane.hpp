@@ -53,9 +53,9 @@ public:
   }
 
   const AccessTimes& times() const { return times_; }
-  /// Completes posted writes. Returns the work until `end`.
-  Work finish(Time end) { return memory_.finish(end); }
-  std::vector<BankWork> banks() const { return memory_.banks(); }
+  /// Completes posted writes. Returns the activity until `end`.
+  Activity finish(Time end) { return memory_.finish(end); }
+  std::vector<BankActivity> banks() const { return memory_.banks(); }
 
 private:
   struct PendingAccess {

@@ -19,7 +19,7 @@ public:
   static Result<LanedMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands) {
     const bool coupled = device.kind == MemoryKind::queued || device.link.present();
-    const auto channels = static_cast<std::uint32_t>(device.shape.channels);
+    const auto channels = static_cast<std::uint32_t>(device.organization.channels);
     LanedMemory memory(device, controller, coupled ? 1 : channels, commands);
     for (std::uint32_t i = 0; i < memory.recorded_.size(); ++i) {
       const ChannelRange range = coupled ? ChannelRange{0, channels} : ChannelRange{i, i + 1};
@@ -33,15 +33,15 @@ public:
   }
 
   void add(const LaneRequest& request) {
-    const std::uint32_t lane = lanes_.size() > 1 ? decoder_.place(request.line).channel : 0;
+    const std::uint32_t lane = lanes_.size() > 1 ? decoder_.decode(request.line).channel : 0;
     lanes_[lane].add(request);
   }
   std::vector<Lane>& lanes() { return lanes_; }
 
-  std::vector<BankWork> banks() const {
-    std::vector<BankWork> all;
+  std::vector<BankActivity> banks() const {
+    std::vector<BankActivity> all;
     for (const Lane& lane : lanes_) {
-      const std::vector<BankWork> banks = lane.banks();
+      const std::vector<BankActivity> banks = lane.banks();
       all.insert(all.end(), banks.begin(), banks.end());
     }
     return all;
@@ -56,9 +56,9 @@ public:
 private:
   LanedMemory(const Device& device, const Controller& controller, std::size_t lanes,
               std::vector<Command>* commands)
-      : decoder_(device.shape, controller.mapping), recorded_(lanes), commands_(commands) {}
+      : decoder_(device.organization, controller.mapping), recorded_(lanes), commands_(commands) {}
 
-  Decoder decoder_;
+  AddressDecoder decoder_;
   std::vector<std::vector<Command>> recorded_; ///< by lane
   std::vector<Command>* commands_;
   std::vector<Lane> lanes_;
@@ -130,15 +130,15 @@ private:
         statistics_.add(near, lane.times());
     now_ += tail;
     const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
-    std::vector<Work> works(lanes_.size());
+    std::vector<Activity> activities(lanes_.size());
     share_out_after([] {}, lanes_.size(), setup_.threads,
-                    [&](std::size_t i) { works[i] = lanes_[i]->finish(end); });
+                    [&](std::size_t i) { activities[i] = lanes_[i]->finish(end); });
     const Device* devices[2] = {&setup_.far, &setup_.near};
-    auto work = works.begin();
+    auto activity = activities.begin();
     for (unsigned near = 0; near < 2; ++near) {
-      Work sum;
+      Activity sum;
       for (std::size_t i = 0; i < memories_[near].lanes().size(); ++i)
-        sum += *work++;
+        sum += *activity++;
       memories_[near].pass_commands();
       statistics_.finish_tier(near, *devices[near], sum, memories_[near].banks());
     }

@@ -22,8 +22,8 @@ public:
   PowerManager(const Device& device, const Controller& controller)
       : power_down_after_(idle_time(device, device.timing.tXP, controller.power_down_after)),
         self_refresh_after_(idle_time(device, device.timing.tXS, controller.self_refresh_after)),
-        tCKE_(device.timing.tCKE), tCKESR_(device.timing.tCKESR), needed_from_(device.shape.ranks) {
-  }
+        tCKE_(device.timing.tCKE), tCKESR_(device.timing.tCKESR),
+        needed_from_(device.organization.ranks) {}
 
   /// Offers the next change of the power state of each rank.
   void offer(const ChannelTiming& timing, const RequestQueues& queues,
@@ -32,8 +32,8 @@ public:
     std::fill(needed_from_.begin(), needed_from_.end(), never);
     for (const bool posted : {false, true})
       for (const ChannelRequest& request : queues.of(posted))
-        needed_from_[request.place.rank] =
-            std::min(needed_from_[request.place.rank], request.arrival);
+        needed_from_[request.address.rank] =
+            std::min(needed_from_[request.address.rank], request.arrival);
     for (std::uint32_t rank = 0; rank < needed_from_.size(); ++rank)
       offer_rank(timing, rank, refreshes.rank_due(rank), best);
   }

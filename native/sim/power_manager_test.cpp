@@ -53,11 +53,11 @@ TEST_CASE("a rank powers down after some idle time, and takes tXP to wake") {
   const Outcome o = run(setup, two_reads(1000 * ns), true);
   const Time second = 1000 * ns + (10 + 22 + 4) * ns; // tXP, CL, burst
   CHECK(o.end == read_done + second);
-  const Work& work = o.tiers[0].work;
-  CHECK(work.active_power_down == (1000 - 100) * ns);
-  CHECK(work.power_down == 0);
-  CHECK(work.row_hits == 1);
-  const double awake_s = static_cast<double>(o.end - work.active_power_down) * 1e-12;
+  const Activity& activity = o.tiers[0].activity;
+  CHECK(activity.active_power_down == (1000 - 100) * ns);
+  CHECK(activity.power_down == 0);
+  CHECK(activity.row_hits == 1);
+  const double awake_s = static_cast<double>(o.end - activity.active_power_down) * 1e-12;
   CHECK(o.tiers[0].energy.background == doctest::Approx(awake_s * 0.5 + 900e-9 * 0.4));
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("a rank with closed rows powers down to the lower power") {
   setup.far_controller.power_down_after = 0;
   const Outcome o = run(setup, two_reads(1000 * ns), true);
   const Time closed_at = (52 + 22) * ns; // tRAS, tRP
-  CHECK(o.tiers[0].work.power_down == read_done + 1000 * ns - closed_at);
-  CHECK(o.tiers[0].work.active_power_down == 0);
+  CHECK(o.tiers[0].activity.power_down == read_done + 1000 * ns - closed_at);
+  CHECK(o.tiers[0].activity.active_power_down == 0);
   CHECK(o.end == read_done + 1000 * ns + 10 * ns + read_done);
 }
 
@@ -78,11 +78,11 @@ TEST_CASE("self-refresh closes the rows, takes tXS to leave, and replaces refres
   const Time gap = 100'000 * ns; // eight tREFI
   const Outcome o = run(setup, two_reads(gap), true);
   CHECK(o.end == read_done + gap + 576 * ns + read_done);
-  const Work& work = o.tiers[0].work;
-  CHECK(work.self_refresh == gap - (200 + 22) * ns); // tRP
-  CHECK(work.refreshes == 0);
-  CHECK(work.row_hits == 0);
-  CHECK(work.active == (read_done + 200 * ns) + (22 + 22 + 4) * ns);
+  const Activity& activity = o.tiers[0].activity;
+  CHECK(activity.self_refresh == gap - (200 + 22) * ns); // tRP
+  CHECK(activity.refreshes == 0);
+  CHECK(activity.row_hits == 0);
+  CHECK(activity.active == (read_done + 200 * ns) + (22 + 22 + 4) * ns);
 }
 
 TEST_CASE("a powered-down rank wakes for refreshes, and a short idle time does not power it down") {
@@ -108,7 +108,7 @@ TEST_CASE("a device without figures of a state does not enter it") {
   setup.far_controller.power_down_after = setup.far_controller.self_refresh_after = 0;
   const Outcome o = run(setup, two_reads(1000 * ns), true);
   CHECK(o.end == awake);
-  CHECK(o.tiers[0].work.power_down + o.tiers[0].work.self_refresh == 0);
+  CHECK(o.tiers[0].activity.power_down + o.tiers[0].activity.self_refresh == 0);
 }
 
 TEST_CASE("the exact engine violates no timing rule, for all power states") {
@@ -129,11 +129,11 @@ TEST_CASE("the exact engine violates no timing rule, for all power states") {
             std::vector<Command> commands;
             setup.commands[0] = &commands;
             const Outcome o = run(setup, {Pattern::random, 1500, 8 * mib, 0.4, gap, 7});
-            const Work& work = o.tiers[0].work;
-            CHECK(work.reads + work.writes == 1500);
+            const Activity& activity = o.tiers[0].activity;
+            CHECK(activity.reads + activity.writes == 1500);
             const Time end = std::max(o.end, commands.back().at + 100 * ns); // posted writes
-            CHECK(work.active + work.power_down + work.self_refresh <= 2 * end);
-            CHECK(work.active_power_down <= work.active);
+            CHECK(activity.active + activity.power_down + activity.self_refresh <= 2 * end);
+            CHECK(activity.active_power_down <= activity.active);
             CAPTURE(sets);
             CAPTURE(static_cast<int>(page));
             CAPTURE(down);

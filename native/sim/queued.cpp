@@ -56,7 +56,7 @@ Time QueuedMemory::serve(Time at, std::uint64_t line, bool is_write) {
 }
 
 Time QueuedMemory::read(Time at, std::uint64_t line) {
-  ++work_.reads;
+  ++activity_.reads;
   std::size_t level = 0;
   while (level < levels_.size() && !levels_[level].tags.touch(line >> levels_[level].shift, false))
     ++level;
@@ -65,14 +65,14 @@ Time QueuedMemory::read(Time at, std::uint64_t line) {
     if (i == 0 && victim.present && victim.dirty) occupy(at, writes_, write_use_);
   }
   const bool buffered = level < levels_.size();
-  work_.buffer_hits += buffered;
+  activity_.buffer_hits += buffered;
   const bool innermost = level == 0 && buffered;
   const Time begin = occupy(at, reads_, innermost ? line_use_ : read_use_);
   return begin + (buffered ? levels_[level].latency : queued_.read_latency);
 }
 
 Time QueuedMemory::write(Time at, std::uint64_t line) {
-  ++work_.writes;
+  ++activity_.writes;
   if (levels_.empty()) {
     occupy(at, writes_, write_use_);
   } else if (Level& inner = levels_[0]; !inner.tags.touch(line >> inner.shift, true)) {

@@ -34,7 +34,7 @@ public:
     return std::max(at, write(at, line) - queued_.write_latency);
   }
 
-  const Work& work() const { return work_; }
+  const Activity& activity() const { return activity_; }
 
 private:
   explicit QueuedMemory(const Queued& queued);
@@ -62,7 +62,7 @@ private:
   Time reads_ = 0; ///< when each direction is free
   Time writes_ = 0;
   Time shared_ = 0;
-  Work work_;
+  Activity activity_;
 };
 
 } // namespace nearfar::sim

@@ -31,7 +31,7 @@ TEST_CASE("a read has the latency of the buffer that holds its line, else of the
   CHECK(memory.serve(0, 0, false) == 375'000);
   CHECK(memory.serve(1'000'000, 3, false) == 1'180'000); // the same 256 bytes
   CHECK(memory.serve(2'000'000, 4, false) == 2'375'000);
-  CHECK(memory.work().buffer_hits == 1);
+  CHECK(memory.activity().buffer_hits == 1);
 }
 
 TEST_CASE("reads are limited by the bandwidth of the medium") {

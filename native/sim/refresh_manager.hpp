@@ -1,6 +1,6 @@
 // Schedules the refreshes of a channel.
 //
-// The banks of a rank are divided into refresh sets (Shape::refresh_sets), which are refreshed in
+// The banks of a rank are divided into refresh sets (Organization::refresh_sets), which are refreshed in
 // turn. When the refresh of a set is due, its banks accept only precharges. When all its banks are
 // closed, the refresh is issued.
 // Thread safety  one thread.
@@ -18,9 +18,10 @@ class RefreshManager {
 public:
   explicit RefreshManager(const Device& device)
       : interval_(device.timing.tREFI),
-        sets_(static_cast<std::uint32_t>(device.shape.refresh_sets)),
-        banks_per_rank_(static_cast<std::uint32_t>(device.shape.groups * device.shape.banks)) {
-    for (std::uint64_t rank = 0; rank < device.shape.ranks; ++rank)
+        sets_(static_cast<std::uint32_t>(device.organization.refresh_sets)),
+        banks_per_rank_(
+            static_cast<std::uint32_t>(device.organization.groups * device.organization.banks)) {
+    for (std::uint64_t rank = 0; rank < device.organization.ranks; ++rank)
       for (std::uint64_t set = 1; set <= sets_; ++set)
         due_.push_back(interval_ ? first_due(device.timing, set) : never);
   }

@@ -14,7 +14,7 @@ namespace nearfar::sim {
 struct ChannelRequest {
   std::uint64_t id;
   Time arrival;
-  Place place;
+  DramAddress address;
   bool write;
   bool caused_activate; ///< a row was activated for this request: it is not a row hit
 };

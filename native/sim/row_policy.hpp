@@ -33,9 +33,10 @@ public:
   void find_capped(const ChannelTiming& timing, std::span<const ChannelRequest> queue) {
     if (!row_hit_cap_) return;
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      const ChannelTiming::Bank& bank = timing.bank(queue[i].place.bank);
-      RowUse& use = uses_[queue[i].place.bank];
-      if (bank.row == queue[i].place.row || bank.columns < row_hit_cap_ || use.capped == decision_)
+      const ChannelTiming::Bank& bank = timing.bank(queue[i].address.bank);
+      RowUse& use = uses_[queue[i].address.bank];
+      if (bank.row == queue[i].address.row || bank.columns < row_hit_cap_ ||
+          use.capped == decision_)
         continue;
       use.capped = decision_;
       use.capped_from = i;
@@ -48,8 +49,8 @@ public:
 
   /// Records that a queued request requires the open row of its bank, if that is its row.
   void require(const ChannelTiming& timing, const ChannelRequest& request) {
-    if (timing.bank(request.place.bank).row != request.place.row) return;
-    RowUse& use = uses_[request.place.bank];
+    if (timing.bank(request.address.bank).row != request.address.row) return;
+    RowUse& use = uses_[request.address.bank];
     use.required_from =
         use.required == decision_ ? std::min(use.required_from, request.arrival) : request.arrival;
     use.required = decision_;
@@ -90,8 +91,8 @@ public:
     if (page_ != PagePolicy::closed) return false;
     const ChannelRequest& request = waiting[index];
     return std::none_of(waiting.begin(), waiting.end(), [&](const ChannelRequest& other) {
-      return &other != &request && other.arrival <= at && other.place.bank == request.place.bank &&
-             other.place.row == request.place.row;
+      return &other != &request && other.arrival <= at &&
+             other.address.bank == request.address.bank && other.address.row == request.address.row;
     });
   }
 

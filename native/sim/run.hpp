@@ -79,8 +79,8 @@ public:
     const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
     const Device* devices[2] = {&setup_.far, &setup_.near};
     for (unsigned near = 0; near < 2; ++near) {
-      const Work work = tiers_[near].finish(end);
-      statistics_.finish_tier(near, *devices[near], work, tiers_[near].banks());
+      const Activity activity = tiers_[near].finish(end);
+      statistics_.finish_tier(near, *devices[near], activity, tiers_[near].banks());
     }
     return std::move(statistics_).outcome();
   }

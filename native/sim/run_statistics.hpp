@@ -47,11 +47,12 @@ public:
     outcome_.moved_pages = moved_pages;
     return outcome_.end;
   }
-  void finish_tier(bool near, const Device& device, const Work& work, std::vector<BankWork> banks) {
+  void finish_tier(bool near, const Device& device, const Activity& activity,
+                   std::vector<BankActivity> banks) {
     TierOutcome& tier = outcome_.tiers[near];
-    tier.work = work;
+    tier.activity = activity;
     tier.banks = std::move(banks);
-    tier.energy = energy_of(device, work, outcome_.end);
+    tier.energy = energy_of(device, activity, outcome_.end);
     tier.wear = wear_[near].summary();
   }
   Outcome outcome() && { return std::move(outcome_); }

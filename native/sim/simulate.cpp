@@ -25,7 +25,7 @@ Status check_fast(const Device& device, const Controller& controller, const Setu
   const char* refused = nullptr;
   if (controller.scheduler == Scheduler::fcfs || controller.row_hit_cap)
     refused = "schedulers other than FR-FCFS without a cap";
-  if (device.shape.refresh_sets > 1) refused = "refresh sets of fewer banks than a rank has";
+  if (device.organization.refresh_sets > 1) refused = "refresh sets of fewer banks than a rank has";
   if (device.kind == MemoryKind::commands) {
     if (controller.power_down_after != never || controller.self_refresh_after != never)
       refused = "power states";

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "sim/access_times.hpp"
-#include "sim/bank_work.hpp"
+#include "sim/bank_activity.hpp"
 #include "sim/command.hpp"
 #include "sim/controller.hpp"
 #include "sim/placement.hpp"
@@ -51,11 +51,11 @@ struct Setup {
 };
 
 struct TierOutcome : AccessTimes {
-  Work work;
+  Activity activity;
   EnergyParts energy;
   WearSummary wear;
-  std::vector<BankWork> banks; ///< empty for the fast engine and for queued devices
-  std::uint64_t reads = 0;     ///< requests of the program; `work` includes migrations
+  std::vector<BankActivity> banks; ///< empty for the fast engine and for queued devices
+  std::uint64_t reads = 0;         ///< requests of the program; `activity` includes migrations
   std::uint64_t writes = 0;
 };
 

@@ -61,9 +61,9 @@ TEST_CASE("in trace time, results do not depend on the number of threads") {
           CHECK(a.ended.counts() == b.ended.counts());
           CHECK(a.energy.total() == b.energy.total());
           CHECK(a.wear.max_line == b.wear.max_line);
-          CHECK(a.work.row_hits == b.work.row_hits);
+          CHECK(a.activity.row_hits == b.activity.row_hits);
           CHECK(a.banks.size() == b.banks.size());
-          CHECK(a.work.reads + a.work.writes >= a.reads + a.writes);
+          CHECK(a.activity.reads + a.activity.writes >= a.reads + a.writes);
         }
         CHECK(one.tiers[0].reads + one.tiers[0].writes + one.tiers[1].reads + one.tiers[1].writes ==
               150'000);
@@ -89,7 +89,7 @@ TEST_CASE("in trace time, channels of the exact engine violate no timing rule") 
   std::vector<Command> commands;
   setup.commands[0] = &commands;
   const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.4, 1000, 7});
-  CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 20'000);
+  CHECK(o.tiers[0].activity.reads + o.tiers[0].activity.writes == 20'000);
   CHECK(std::any_of(commands.begin(), commands.end(),
                     [](const Command& c) { return c.channel == 3; }));
   const std::vector<Violation> found = check_timing(setup.far, commands);

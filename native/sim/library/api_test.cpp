@@ -78,13 +78,13 @@ TEST_CASE("a read calls back with its id at the clock at which its data arrive")
   CHECK(core.done == std::vector<std::pair<std::uint64_t, std::uint64_t>>{{7, 48}});
   CHECK(nearfar_sim_clock(memory) == 48);
   CHECK(nearfar_sim_enqueue(memory, 0x40, 1, 8) == 1);
-  nearfar_sim_work work;
-  CHECK(nearfar_sim_finish(memory, &work) == 0);
-  CHECK(work.clocks == 48);
-  CHECK(work.reads == 1);
-  CHECK(work.writes == 1);
-  CHECK(work.has_energy == 1);
-  CHECK(work.read_J == doctest::Approx(2e-9));
+  nearfar_sim_work activity;
+  CHECK(nearfar_sim_finish(memory, &activity) == 0);
+  CHECK(activity.clocks == 48);
+  CHECK(activity.reads == 1);
+  CHECK(activity.writes == 1);
+  CHECK(activity.has_energy == 1);
+  CHECK(activity.read_J == doctest::Approx(2e-9));
   CHECK(nearfar_sim_destroy(memory) == 0);
 }
 
@@ -117,8 +117,8 @@ TEST_CASE("the callback may enqueue, and do nothing else that changes the memory
     CHECK(nearfar_sim_tick(self.memory, 1) == -1);
     CHECK(failed(EBUSY, "nearfar_sim_tick: called by the memory's own callback"));
     CHECK(nearfar_sim_destroy(self.memory) == -1);
-    nearfar_sim_work work;
-    CHECK(nearfar_sim_finish(self.memory, &work) == -1);
+    nearfar_sim_work activity;
+    CHECK(nearfar_sim_finish(self.memory, &activity) == -1);
     CHECK(errno == EBUSY);
   });
   CHECK(nearfar_sim_enqueue(memory, 0, 0, 1) == 1);
@@ -133,13 +133,13 @@ TEST_CASE("a destroyed memory is refused by every call") {
   nearfar_sim* memory = create(core);
   CHECK(nearfar_sim_destroy(memory) == 0);
   CHECK(create(core) != memory); // handles are not used again
-  nearfar_sim_work work;
+  nearfar_sim_work activity;
   const char* message = "the memory was destroyed";
   CHECK((nearfar_sim_destroy(memory) == -1 && failed(EINVAL, message)));
   CHECK((nearfar_sim_accepts(memory, 0, 0) == -1 && failed(EINVAL, message)));
   CHECK((nearfar_sim_enqueue(memory, 0, 0, 0) == -1 && failed(EINVAL, message)));
   CHECK((nearfar_sim_tick(memory, 1) == -1 && failed(EINVAL, message)));
-  CHECK((nearfar_sim_finish(memory, &work) == -1 && failed(EINVAL, message)));
+  CHECK((nearfar_sim_finish(memory, &activity) == -1 && failed(EINVAL, message)));
   errno = 0;
   CHECK((nearfar_sim_clock(memory) == 0 && failed(EINVAL, message)));
   errno = 0;

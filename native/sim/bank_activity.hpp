@@ -5,7 +5,7 @@
 
 namespace nearfar::sim {
 
-struct BankWork {
+struct BankActivity {
   std::uint32_t channel = 0;
   std::uint32_t rank = 0;  ///< number in the channel
   std::uint32_t group = 0; ///< number in the rank
