@@ -36,7 +36,7 @@ from nearfar.api.reading import compare, import_profile, list_profiles, load, wr
 from nearfar.api.simulating import export_device, fit_link, simulate
 from nearfar.process.stdin import StandardInput
 from nearfar.simulation.controller import Controller
-from nearfar.simulation.memory import MemoryWork, SimulatedMemory
+from nearfar.simulation.memory import MemoryActivity, SimulatedMemory
 from nearfar.workflows.host_here import HostChoice
 from nearfar.workflows.options import Options
 from nearfar.workflows.predicting import PipelineCurves, SplitArray, SplitCost, SplitThreads, Target
@@ -49,7 +49,7 @@ __all__ = [
     "Controller",
     "HostChoice",
     "Measured",
-    "MemoryWork",
+    "MemoryActivity",
     "Options",
     "PipelineCurves",
     "SimRequest",

@@ -54,7 +54,7 @@ class EnergyParts(Shaped):
     background_J: Amount  # noqa: N815
 
 
-class BankWork(Shaped):
+class BankActivity(Shaped):
     """Events of one bank, including those of page migrations."""
 
     channel: Count
@@ -107,7 +107,7 @@ class SimulatedTier(Shaped):
         default_factory=list,
         description="bandwidth of the program, by interval in which its accesses ended",
     )
-    banks: list[BankWork] = Field(
+    banks: list[BankActivity] = Field(
         default_factory=list,
         description="events by bank; empty for the fast engine and without command timings",
     )

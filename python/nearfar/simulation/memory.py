@@ -15,7 +15,7 @@ Done = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class MemoryWork:
+class MemoryActivity:
     """Work of a memory: numbers of 64-byte accesses and of commands, and energy in J by cause.
 
     ``energy_J`` is empty for a device without energy figures.
@@ -106,11 +106,11 @@ class SimulatedMemory:
                 done(address, clock)
         return len(completed)
 
-    def finish(self) -> MemoryWork:
+    def finish(self) -> MemoryActivity:
         """Drain all posted writes, end the simulation, and return the work of the memory."""
         work = self._memory.finish()
         spent = work["energy_J"] if self._has_energy else {}
-        return MemoryWork(
+        return MemoryActivity(
             clocks=self.clock,
             reads=work["reads"],
             writes=work["writes"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nearfar.records.shape import Origin, Provenance, with_origin
 from nearfar.records.simulation import (
-    BankWork,
+    BankActivity,
     ControllerSettings,
     Difference,
     EnergyParts,
@@ -298,7 +298,7 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         fields["read_latency_histogram"] = tier["read_histogram_ns"]
     if tier["reads"] + tier["writes"]:
         fields |= _traffic(tier, outcome["end_ps"])
-        fields["banks"] = [BankWork.model_validate(bank) for bank in tier["banks"]]
+        fields["banks"] = [BankActivity.model_validate(bank) for bank in tier["banks"]]
     for state in ("active_power_down", "power_down", "self_refresh"):
         if time := tier[f"{state}_ps"]:  # type: ignore[literal-required]
             fields[f"{state}_s"] = time * _PS
