@@ -103,9 +103,20 @@ def test_a_clflush_needs_no_fence(
     assert (done.code, document(done)["verdict"]) == (0, "clean"), done
 
 
+@pytest.mark.parametrize("size", [520, 4096, 5000])
 def test_what_a_library_stores_over_known_stores_is_not_clean(
-    run_nearfar: RunNearfar, tmp_path: Path
+    size: int, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    found = document(crash(run_nearfar, "lint", "instrumented", tmp_path, "sorted_unseen"))
+    program = compiled_for("instrumented", tmp_path, "sorted_unseen", f"-DSIZE={size}")
+    flags = ("--recorder", "instrumented", "--json", "-")
+    done = run_nearfar("crash", "lint", *flags, "--", str(program), str(tmp_path / "pool"))
+    found = document(done)
     assert found["verdict"] == "inconclusive"
     assert any("stored unseen" in warning for warning in found["warnings"]), found
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+@pytest.mark.parametrize("verb", ["lint", "run"])
+def test_errno_is_kept(verb: str, recorder: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    found = document(crash(run_nearfar, verb, recorder, tmp_path, "errno_kept"))
+    assert not any("ended with" in warning for warning in found["warnings"]), found

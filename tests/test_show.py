@@ -105,6 +105,10 @@ def test_a_verb_that_measures_marks_its_figures_quiet_or_not(
     output = capsys.readouterr()
     assert output.out.startswith("Unusable, measure again: threads ran only 40% of their time\n")
     assert output.err == ""
+    show_measured(done, results.stream(result), Output(is_script=True))
+    output = capsys.readouterr()
+    assert "Unusable" not in output.out
+    assert output.err.startswith("Unusable, measure again: threads ran only 40% of their time\n")
 
 
 def test_advice_says_which_of_its_measurements_was_disturbed() -> None:

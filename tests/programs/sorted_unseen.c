@@ -12,11 +12,11 @@ static int order(const void *a, const void *b) {
 int main(int argc, char **argv) {
   (void)argc;
   const int file = open(argv[1], O_RDWR | O_CREAT, 0600);
-  if (ftruncate(file, 4096) != 0) return 2;
-  int64_t *words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (ftruncate(file, SIZE) != 0) return 2;
+  int64_t *words = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   for (int i = 0; i < 64; ++i)
     words[i] = i * 37 % 64;
-  msync(words, 4096, MS_SYNC);
+  msync(words, SIZE, MS_SYNC);
   qsort(words, 64, sizeof *words, order);
   return 0;
 }

@@ -20,19 +20,20 @@ std::uint64_t pool_bytes = 0;
 std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
 char* kept = nullptr;              ///< these pages, one after another
 
-std::uint64_t unseen_in(const char* then, const char* now) {
-  if (std::memcmp(then, now, page_bytes) == 0) return 0;
+std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t size) {
+  if (std::memcmp(then, now, size) == 0) return 0;
   std::uint64_t bytes = 0;
-  for (std::uint64_t at = 0; at < page_bytes; at += word_bytes)
-    if (std::memcmp(then + at, now + at, word_bytes) != 0) bytes += word_bytes;
+  for (std::uint64_t at = 0; at < size; at += word_bytes)
+    if (std::memcmp(then + at, now + at, std::min(word_bytes, size - at)) != 0) bytes += word_bytes;
   return bytes;
 }
 
 } // namespace
 
 bool begin_coverage(int fd, std::uint64_t bytes) {
-  pool_bytes = bytes / page_bytes * page_bytes;
-  stride = (pool_bytes / page_bytes + most_pages - 1) / most_pages * page_bytes;
+  const std::uint64_t pages = (bytes + page_bytes - 1) / page_bytes; // the last one may be a part
+  pool_bytes = bytes;
+  stride = (pages + most_pages - 1) / most_pages * page_bytes;
   if (judge() == nullptr || pool_bytes == 0 || seen == Seen::faults) return true;
   void* const memory = mmap(nullptr, most_pages * page_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -61,13 +62,13 @@ std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
   if (pool_bytes == 0 || (seen == Seen::callbacks && has_libpmemobj())) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
   std::uint64_t bytes = 0;
-  for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at + page_bytes <= end;
-       at += stride) {
+  for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at < end; at += stride) {
+    const std::uint64_t size = std::min(page_bytes, end - at);
     const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
     const char* const now = region.alias + (at - region.offset);
-    bytes += unseen_in(then, now);
+    bytes += unseen_in(then, now, size);
     std::memcpy(kept == nullptr ? shadow + at : kept + at / stride * page_bytes, now,
-                page_bytes); // counted once
+                size); // counted once
   }
   return bytes;
 }

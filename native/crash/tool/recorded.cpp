@@ -29,7 +29,9 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
     ending =
         "at least " + std::to_string(read.unseen_bytes) +
         " bytes of the pool were stored unseen: by another process or a system call that is not "
-        "recorded; with the instrumented recorder, by code that is not compiled for it, too";
+        "recorded; with the instrumented recorder also by a library, by assembly, or as an object "
+        "that a "
+        "function returns";
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)

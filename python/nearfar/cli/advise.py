@@ -190,7 +190,8 @@ def advise(
     )
     try:
         show = other_tools.script_of(emit) if emit else advice
-        show_measured(done, show(done.result), Output(json, strict, quiet))
+        output = Output(json, strict, quiet, is_script=emit is not None)
+        show_measured(done, show(done.result), output)
     finally:  # the answer first, also if --strict refuses it
         report = page.write_report(done.folder, done.run)
         if not quiet:

@@ -28,6 +28,8 @@ class Output:
     quiet: bool = False
     #: Whether the text of the result contains the verdict on noise already.
     says_verdict: bool = False
+    #: Whether the text is for another program: what cannot be relied on is a note on stderr.
+    is_script: bool = False
 
 
 def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> None:
@@ -41,6 +43,9 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     from nearfar.report.terminal.record import cautions
 
     marked = [] if output.says_verdict else cautions(done.run)
+    if output.is_script:
+        show_notes([caution.plain for caution in marked])
+        marked = []
     is_shown = show(Group(*marked, text) if marked else text, done.document(), output.json)
     if not output.quiet:
         note(f"record: {done.folder}")

@@ -12,6 +12,8 @@ from nearfar.errors import ExitCode
 from nearfar.verify.explorer import Reached, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
+#: Calls by which the recorder tells the ways to a place from each other (native: Callers::most).
+_WAY = 3
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
@@ -190,11 +192,10 @@ def _merged(findings: Iterable[LintFinding]) -> list[LintFinding]:
 
 
 def _joined(first: LintFinding, again: LintFinding) -> LintFinding:
-    known = (*first.calls[:1], *first.other_calls)
-    further = tuple(call for call in again.calls[:1] if call not in known)
-    return replace(
-        first, times=first.times + again.times, other_calls=(*first.other_calls, *further)
-    )
+    known = (first.calls[:_WAY], *first.other_calls)
+    way = again.calls[:_WAY]
+    others = first.other_calls if not way or way in known else (*first.other_calls, way)
+    return replace(first, times=first.times + again.times, other_calls=others)
 
 
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:

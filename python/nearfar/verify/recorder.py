@@ -131,9 +131,11 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
 
 def compile_flags() -> str:
     """What GCC requires to instrument the stores of a program, to call the C library's copies,
-    which are recorded, in place of its own, and to report flushes that are intrinsics."""
+    which are recorded, in place of its own, to keep all calls on the stack, and to report
+    flushes that are intrinsics."""
     instrument = (
-        "-g -fsanitize=thread -Wno-tsan -fno-builtin --param=tsan-instrument-func-entry-exit=0"
+        "-g -fsanitize=thread -Wno-tsan -fno-builtin -fno-optimize-sibling-calls"
+        " --param=tsan-instrument-func-entry-exit=0"
     )
     headers = (INCLUDE_DIR / "nearfar" / "crash", INCLUDE_DIR)
     return f"{instrument} {shlex.join(f'-isystem{folder}' for folder in headers)}"

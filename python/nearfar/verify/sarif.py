@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import PurePath
 from urllib.parse import quote
 
@@ -63,7 +64,7 @@ def _lint_result(finding: LintFinding) -> dict[str, object]:
         "locations": [_location(finding.place)] if finding.place else [],
         "relatedLocations": [
             _location(place)
-            for place in (finding.other, *finding.inlined_into, *finding.other_calls)
+            for place in (finding.other, *finding.inlined_into, *chain(*finding.other_calls))
             if place
         ],
         **({"stacks": [stack]} if finding.calls else {}),

@@ -7,8 +7,8 @@ from rich.text import Text
 from nearfar.report.terminal.crash import verbatim
 from nearfar.verify.lint import RULES, LintFinding, LintResult
 
-#: Calls that are shown of each stack; the JSON document has all.
-_CALLS = 4
+#: Calls that are shown of each stack, and other ways to a finding; the JSON document has all.
+_CALLS, _WAYS = 4, 4
 
 
 def findings(result: LintResult) -> Text:
@@ -28,13 +28,16 @@ def _line(finding: LintFinding) -> str:
     outward = "".join(f"\n  inlined into {line}" for line in finding.inlined_into)
     if finding.calls:
         outward += f"\n  first called from {_some(finding.calls)}"
-    if finding.other_calls:
-        outward += f"\n  and from {_some(finding.other_calls)}"
+    for way in finding.other_calls[:_WAYS]:
+        outward += f"\n  also called from {', '.join(way)}"
+    if len(finding.other_calls) > _WAYS:
+        outward += f"\n  and in {len(finding.other_calls) - _WAYS} more ways"
     return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}{outward}"
 
 
 def _some(calls: tuple[str, ...]) -> str:
-    rest = f", and {len(calls) - _CALLS} more" if len(calls) > _CALLS else ""
+    # The recorder keeps no more than 16 calls, so that the number is not known.
+    rest = ", and further out" if len(calls) > _CALLS else ""
     return ", ".join(calls[:_CALLS]) + rest
 
 
