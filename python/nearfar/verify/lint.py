@@ -12,7 +12,7 @@ from nearfar.errors import ExitCode
 from nearfar.verify.explorer import Reached, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
 
-#: Calls by which the recorder tells the ways to a place from each other (native: Callers::most).
+#: Calls by which the recorder distinguishes the ways to a place (native: Callers::most).
 _WAY = 3
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
