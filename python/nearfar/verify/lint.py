@@ -93,9 +93,7 @@ class LintFinding:
     library: str = ""  # the place in the library that was called; empty for the program's own code
     inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
     calls: tuple[str, ...] = ()  # of the program, that led to the place first, innermost first
-    other_calls: tuple[
-        str, ...
-    ] = ()  # FILE:LINE of further calls of the function, with the same fault
+    other_calls: tuple[tuple[str, ...], ...] = ()  # the last calls of other ways to the fault
 
     def sentence(self) -> str:
         """What is wrong."""
