@@ -85,10 +85,6 @@ public:
 
   std::uint64_t events() const { return head_->events; }
   std::uint64_t stores() const { return head_->stores; }
-  /// Whether the word of 4 bytes at this address was stored to.
-  bool has_stored(std::uint64_t address) const {
-    return words_[address / word_bytes].sequence != 0;
-  }
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 

@@ -164,7 +164,11 @@ def read_json(path: str | Path, next_step: str, *, finite: bool = True) -> Any:
     NaN and Infinity are refused unless ``finite`` is False: a model that checks the document names
     the field that has them.
     """
-    text = read_text(path, next_step)
+    return parse_json(read_text(path, next_step), path, next_step, finite=finite)
+
+
+def parse_json(text: str, path: str | Path, next_step: str, *, finite: bool = True) -> Any:
+    """The document in the text of a file, as ``read_json`` returns it."""
     try:
         return json.loads(text, parse_constant=_no_constant if finite else None)
     except json.JSONDecodeError as error:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.files import read_json, read_text, write_whole
+from nearfar.files import parse_json, read_text, write_whole
 from nearfar.records.run import SCHEMA_VERSION, Run
 
 #: Default directory for runs, below the current directory.
@@ -130,7 +130,7 @@ def read_document(path: Path) -> Any:
         raise BadInputError(f"no record at {path}", _WHAT_TO_GIVE)
     text = read_text(file, _WHAT_TO_GIVE)
     try:
-        return read_json(file, _WHAT_TO_GIVE, finite=False)
+        return parse_json(text, file, _WHAT_TO_GIVE, finite=False)
     except BadInputError:
         if text.lstrip().startswith("{"):
             raise

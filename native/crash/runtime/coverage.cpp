@@ -64,11 +64,10 @@ std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
   std::uint64_t bytes = 0;
   for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at < end; at += stride) {
     const std::uint64_t size = std::min(page_bytes, end - at);
-    const char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
+    char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
     const char* const now = region.alias + (at - region.offset);
     bytes += unseen_in(then, now, size);
-    std::memcpy(kept == nullptr ? shadow + at : kept + at / stride * page_bytes, now,
-                size); // counted once
+    std::memcpy(then, now, size); // counted once
   }
   return bytes;
 }

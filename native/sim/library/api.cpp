@@ -254,10 +254,10 @@ double nearfar_sim_clock_ns(nearfar_sim* memory) noexcept {
   return simulation ? static_cast<double>(simulation->memory.clock_ps()) / 1000 : 0;
 }
 
-int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* activity) noexcept {
+int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* work) noexcept {
   Simulation* simulation = usable(memory, "nearfar_sim_finish");
   if (!simulation || refuse_in_callback(*simulation, "nearfar_sim_finish")) return -1;
-  if (activity == nullptr) {
+  if (work == nullptr) {
     set_error(EINVAL, "nearfar_sim_finish: the place for the result is NULL; pass a struct "
                       "nearfar_sim_work");
     return -1;
@@ -265,19 +265,19 @@ int nearfar_sim_finish(nearfar_sim* memory, nearfar_sim_work* activity) noexcept
   return within_memory(*simulation,
                        [&] {
                          const auto& [counts, energy] = simulation->memory.finish();
-                         *activity = {simulation->memory.clock(),
-                                      counts.reads,
-                                      counts.writes,
-                                      counts.row_hits,
-                                      counts.activates,
-                                      counts.refreshes,
-                                      simulation->memory.device().energy.known,
-                                      energy.activate,
-                                      energy.array_write,
-                                      energy.read,
-                                      energy.write,
-                                      energy.refresh,
-                                      energy.background};
+                         *work = {simulation->memory.clock(),
+                                  counts.reads,
+                                  counts.writes,
+                                  counts.row_hits,
+                                  counts.activates,
+                                  counts.refreshes,
+                                  simulation->memory.device().energy.known,
+                                  energy.activate,
+                                  energy.array_write,
+                                  energy.read,
+                                  energy.write,
+                                  energy.refresh,
+                                  energy.background};
                        })
              ? 0
              : -1;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nearfar.measure.host_figures import SOURCE, measured
 from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.depth import LoadedResult, PersistenceResult
 from nearfar.records.profile import Figure, Profile
@@ -11,7 +12,6 @@ from nearfar.records.results import BandwidthResult, LatencyResult
 from nearfar.records.run import Run
 from nearfar.records.shape import Origin, Shaped
 
-SOURCE = "nearfar"
 Named = tuple[str, Figure]
 
 
@@ -63,17 +63,7 @@ def _origin(shaped: Shaped, key: str) -> tuple[Origin, str | None]:
 
 def _scalar(shaped: Shaped, key: str, unit: str) -> Figure:
     value, low, high = shaped.estimate(key)
-    origin, note = _origin(shaped, key)
-    return Figure(
-        unit=unit,
-        value=value,
-        low=low,
-        high=high,
-        source=SOURCE,
-        confidence="A",
-        origin=origin,
-        note=note,
-    )
+    return measured(unit, value, low, high, *_origin(shaped, key))
 
 
 def _curve(unit: str, x: list[str], rows: list[tuple[list[float], Shaped, str]]) -> Figure:

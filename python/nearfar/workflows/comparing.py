@@ -67,8 +67,8 @@ def _of_tiers(
             raise BadInputError(
                 f"--tier selects figures of runs, and {name} is none", "omit --tier"
             )
-        known = tiers_of_run(side)
         if not figures_of(tier, compared_figures(side)):
+            known = tiers_of_run(side)
             raise BadInputError(
                 f"{name} has no figure of tier {tier}",
                 f"give one of its tiers: {', '.join(known)}" if known else "measure it with probe",

@@ -114,11 +114,12 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         "",
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
         f"   {finding.sentence()}" if finding.store else "   cause: no store that was seen",
-        *(f"   called from {', '.join(finding.store_calls)}" for _ in finding.store_calls[:1]),
         f"   crash {finding.moment()}, {finding.acknowledged:,} operations acknowledged; "
         f"{finding.violations:,} images, "
         f"the first is image {finding.found_at_image:,}",
     ]
+    if finding.store_calls:
+        lines.insert(3, f"   called from {', '.join(finding.store_calls)}")
     if hosts:
         lines.append(f"   {CRASHES[finding.caches_lost]}")
     if finding.held:
