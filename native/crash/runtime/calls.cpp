@@ -10,14 +10,12 @@
 #include "crash/runtime/copies.hpp"
 #include "crash/runtime/instructions.hpp"
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/replaced.hpp"
 #include "crash/runtime/turns.hpp"
 
 using namespace nearfar::crash::runtime;
 
 namespace {
-
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT [[gnu::visibility("default")]]
 
 // libpmem's flags (libpmem.h), whose header need not be installed.
 constexpr unsigned no_drain = 1u << 0;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <dlfcn.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -15,19 +14,11 @@
 #include <unistd.h>
 
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/replaced.hpp"
 
 using namespace nearfar::crash::runtime;
 
 namespace {
-
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT [[gnu::visibility("default")]]
-
-/// The function that this library's hides.
-template <class Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
 
 /// A call that has written to a descriptor, of the pool or one by which others learn of stores.
 template <class Call>

@@ -10,14 +10,16 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "crash/runtime/replaced.hpp"
+#include "crash/runtime/unrecorded.hpp"
+
+using namespace nearfar::crash::runtime;
 
 namespace {
 
@@ -50,14 +52,8 @@ void make() {
 }
 
 void note_full() {
-  const char* const log = std::getenv("NEARFAR_CRASH_LOG");
-  if (log == nullptr) return;
-  char name[4096];
-  std::snprintf(name, sizeof name, "%s.unrecorded", log);
-  const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  dprintf(file, "the heap is full\n");
-  close(file);
+  if (const char* const log = std::getenv("NEARFAR_CRASH_LOG"); log != nullptr)
+    note_unrecorded(log, "the heap is full");
 }
 
 /// A block of the heap, or null.
@@ -88,15 +84,7 @@ std::size_t size_of(const void* block) {
                smallest_alignment];
 }
 
-/// The function that this library's hides.
-template <class Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
 } // namespace
-
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
 
 NEARFAR_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
   static auto* const real = next<int(void**, std::size_t, std::size_t)>("posix_memalign");

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "crash/runtime/replaced.hpp"
+
 namespace nearfar::crash::runtime {
 
 /// PMEMoid.
@@ -33,7 +35,5 @@ char* address_of(Object object, const void* code);
 
 } // namespace nearfar::crash::runtime
 
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
 /// In our function of that name: the library's, for the caller.
 #define NEARFAR_NEXT(name) nearfar::crash::runtime::next<decltype(name)>(#name, NEARFAR_CALLER)

@@ -21,6 +21,7 @@
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/turns.hpp"
+#include "crash/runtime/unrecorded.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
 
@@ -67,14 +68,9 @@ bool take_image(int fd, std::size_t bytes) {
   return true;
 }
 
-/// Leaves a line in a file next to the log, by which the reader knows of a process that is not
-/// recorded: the file that it maps, or nothing for a child of fork() that stores to the pool.
-void note_process(const char* mapped_file) {
-  char name[sizeof log_path + 16];
-  std::snprintf(name, sizeof name, "%s.unrecorded", log_path);
-  const os::File note(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  dprintf(note.fd(), "%s\n", mapped_file);
-}
+/// Notes a process that is not recorded: the file that it maps, or nothing for a child of fork() that
+/// stores to the pool.
+void note_process(const char* mapped_file) { note_unrecorded(log_path, mapped_file); }
 
 /// Makes the log. A process that maps nothing leaves that to the one that it starts (env, a shell), and
 /// the first that does is recorded.

@@ -7,12 +7,11 @@
 
 #include "crash/runtime/handlers.hpp"
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/replaced.hpp"
 
 using namespace nearfar::crash::runtime;
 
 namespace {
-
-#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
 
 void keep_ours(sigset_t& set) {
   sigdelset(&set, SIGSEGV);

@@ -6,14 +6,12 @@
 #include <cstring>
 
 #include "crash/runtime/copies.hpp"
+#include "crash/runtime/replaced.hpp"
 
 using namespace nearfar::crash::runtime;
 using nearfar::storelog::EventKind;
 
 namespace {
-
-#define NEARFAR_CALLER __builtin_return_address(0)
-#define NEARFAR_EXPORT [[gnu::visibility("default")]]
 
 void* copied(void* to, const void* from, std::size_t bytes, const void* code) {
   recorded_copy(to, from, bytes, EventKind::store, code);
