@@ -10,71 +10,35 @@ using storelog::line_bytes;
 
 namespace {
 
-constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
 /// Numbers of events wrap around; those that are compared lie close to each other.
 bool is_later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 
-constexpr std::uint8_t all_bytes = 0xF; ///< of a word
+/// Of the threads that store to a page, which are counted from 1.
+constexpr std::uint8_t several_threads = 255;
 
-/// The parts of an entry for a page: the one thread that stores to it, from 1, or several.
-constexpr std::uint8_t is_touched = 1;
-constexpr unsigned several_threads = 127;
-std::uint8_t of_thread(unsigned thread) { return static_cast<std::uint8_t>(thread << 1); }
-
-/// Those bytes of a word of so many bytes that lie in [address, end), a bit for each.
-std::uint8_t bytes_of(std::uint64_t word, std::uint64_t word_bytes, std::uint64_t address,
-                      std::uint64_t end) {
-  const std::uint64_t start = word * word_bytes;
-  const std::uint64_t from = std::max(address, start) - start;
-  const std::uint64_t to = std::min(end - start, word_bytes);
-  return static_cast<std::uint8_t>((1u << to) - (1u << from));
-}
+Words with(Words words, Words more) { return static_cast<Words>(words | more); }
+Words without(Words words, Words less) { return static_cast<Words>(words & ~less); }
+Words bit(unsigned word) { return static_cast<Words>(1u << word); }
 
 } // namespace
 
 std::size_t Judge::memory_bytes(std::uint64_t pool_bytes) {
-  const std::uint64_t words = pool_bytes / word_bytes + 1;
-  return rounded(sizeof(Head)) + rounded(max_threads * sizeof(Thread)) +
-         rounded(max_findings * sizeof(JudgedFinding)) + rounded(max_notes * sizeof(Note)) +
-         rounded(pool_bytes / page_bytes + 1) + rounded(words * sizeof(Word));
+  return Sections::bytes<Head>(1) + Sections::bytes<Thread>(max_threads) +
+         Sections::bytes<JudgedFinding>(max_findings) + Sections::bytes<Note>(max_notes) +
+         Sections::bytes<std::uint8_t>(pool_bytes / page_bytes + 1) +
+         LineStates::memory_bytes(pool_bytes);
 }
 
 Judge::Judge(void* memory, std::uint64_t pool_bytes, Observed observed)
-    : pool_bytes_(pool_bytes), observed_(observed) {
-  auto* at = static_cast<char*>(memory);
-  const auto section = [&](std::uint64_t bytes) { return std::exchange(at, at + rounded(bytes)); };
-  head_ = reinterpret_cast<Head*>(section(sizeof(Head)));
-  threads_ = reinterpret_cast<Thread*>(section(max_threads * sizeof(Thread)));
-  findings_ = reinterpret_cast<JudgedFinding*>(section(max_findings * sizeof(JudgedFinding)));
-  notes_ = reinterpret_cast<Note*>(section(max_notes * sizeof(Note)));
-  touched_ = reinterpret_cast<std::uint8_t*>(section(pool_bytes / page_bytes + 1));
-  words_ = reinterpret_cast<Word*>(at);
-}
+    : Judge(Sections(memory), pool_bytes, observed) {}
 
-/// Calls visit(word, mask of its bytes), and remembers that these words have a state.
-template <class Visit>
-void Judge::for_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit) {
-  if (bytes == 0) return;
-  const std::uint64_t end = address + bytes;
-  for (std::uint64_t page = address / page_bytes; page * page_bytes < end; ++page)
-    touched_[page] |= is_touched;
-  for (std::uint64_t word = address / word_bytes; word * word_bytes < end; ++word)
-    visit(words_[word], bytes_of(word, word_bytes, address, end));
-}
-
-/// Calls visit(word) for those that have a state. The others are durable.
-template <class Visit>
-void Judge::for_touched_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit) {
-  const std::uint64_t end = std::min(address + bytes, pool_bytes_);
-  for (std::uint64_t at = address; at < end;) {
-    const std::uint64_t page_end = std::min((at / page_bytes + 1) * page_bytes, end);
-    if (touched_[at / page_bytes] != 0)
-      for (std::uint64_t word = at / word_bytes; word * word_bytes < page_end; ++word)
-        visit(words_[word]);
-    at = page_end;
-  }
-}
+Judge::Judge(Sections sections, std::uint64_t pool_bytes, Observed observed)
+    : pool_bytes_(pool_bytes), head_(sections.next<Head>(1)),
+      threads_(sections.next<Thread>(max_threads)),
+      findings_(sections.next<JudgedFinding>(max_findings)), notes_(sections.next<Note>(max_notes)),
+      observed_(observed),
+      threads_of_pages_(sections.next<std::uint8_t>(pool_bytes / page_bytes + 1)),
+      lines_(sections.next<std::byte>(LineStates::memory_bytes(pool_bytes)), pool_bytes) {}
 
 void Judge::note(std::uint32_t& list, std::uint64_t address, std::uint64_t bytes,
                  std::uint32_t site) {
@@ -140,26 +104,29 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   ++head_->sequence;
   Thread& thread = threads_[event.thread];
   if (!event.of_library && thread.active && !has_all(thread, event.address, event.bytes)) {
-    for_words(event.address, event.bytes, [&](Word& word, std::uint8_t) {
-      if (word.is_new) set_logged(word, thread, all_bytes);
+    lines_.for_lines(event.address, event.bytes, [&](LineState& line, LinePart part) {
+      part.words &= line.is_new;
+      part.bytes = bytes_of(part.words);
+      if (part.words != 0) set_logged(line, thread, part);
     });
     if (!has_all(thread, event.address, event.bytes))
       note(thread.unlogged, event.address, event.bytes, event.site);
   }
   std::uint32_t freed_by = no_site;
   const bool persists = non_temporal && !event.of_library && thread.active;
-  for_words(event.address, event.bytes, [&](Word& word, std::uint8_t mask) {
-    if (word.freed && !event.of_library) {
-      freed_by = word.site;
-      return;
-    }
-    word.freed = false;
-    word.site = event.site;
-    word.sequence = head_->sequence;
-    word.thread = event.thread;
-    word.state = non_temporal ? State::awaiting : State::dirty;
-    word.reported = word.flushed_by_other = false;
-    if (persists) set_flushed(word, thread, mask);
+  lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
+    Words stored = part.words;
+    if (event.of_library) line.freed = without(line.freed, stored);
+    const Words freed = stored & line.freed;
+    for_each_word(freed, [&](unsigned word) { freed_by = line.site[word]; });
+    stored = without(stored, freed);
+    line.set_store(stored, event.site, head_->sequence, event.thread);
+    line.dirty = non_temporal ? without(line.dirty, stored) : with(line.dirty, stored);
+    line.awaiting = non_temporal ? with(line.awaiting, stored) : without(line.awaiting, stored);
+    if (non_temporal) line.newest_awaiting = head_->sequence;
+    line.reported = without(line.reported, stored);
+    line.flushed_by_other = without(line.flushed_by_other, stored);
+    if (persists) own_part(line, thread).flushed |= part.bytes & bytes_of(stored);
   });
   if (observed_ == Observed::changes) remember_thread(event);
   if (event.of_library) use_again(event.address + event.bytes);
@@ -170,28 +137,32 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
 /// The allocator writes what lies before an object that it gives out: what follows is not free any
 /// longer.
 void Judge::use_again(std::uint64_t address) {
-  for (std::uint64_t word = address / word_bytes;
-       word < pool_bytes_ / word_bytes && touched_[word * word_bytes / page_bytes] != 0 &&
-       words_[word].freed;
-       ++word)
-    words_[word].freed = false;
-}
-
-void Judge::remember_thread(const JudgedEvent& store) {
-  const unsigned thread = 1u + store.thread % (several_threads - 1);
-  const std::uint64_t end = store.address + store.bytes;
-  for (std::uint64_t page = store.address / page_bytes; page * page_bytes < end; ++page) {
-    const unsigned before = touched_[page] >> 1;
-    if (before == thread || before == several_threads) continue;
-    touched_[page] = of_thread(before == 0 ? thread : several_threads) | is_touched;
+  for (std::uint64_t word = address / word_bytes; word < pool_bytes_ / word_bytes;) {
+    LineState* const line = lines_.find(word / words_of_line);
+    const unsigned from = word % words_of_line;
+    if (line == nullptr) return;
+    const auto count =
+        static_cast<unsigned>(std::countr_one(static_cast<unsigned>(line->freed) >> from));
+    if (count == 0) return;
+    line->freed = without(line->freed, static_cast<Words>(((1u << count) - 1) << from));
+    if (from + count < words_of_line) return;
+    word += count;
   }
 }
 
-/// Whether a thread can have stored there what was there before, unseen.
+void Judge::remember_thread(const JudgedEvent& store) {
+  const auto thread = static_cast<std::uint8_t>(1 + store.thread % (several_threads - 1));
+  const std::uint64_t end = store.address + store.bytes;
+  for (std::uint64_t page = store.address / page_bytes; page * page_bytes < end; ++page) {
+    std::uint8_t& before = threads_of_pages_[page];
+    if (before != thread) before = before == 0 ? thread : several_threads;
+  }
+}
+
 bool Judge::may_miss_stores(std::uint64_t address, std::uint64_t bytes) const {
   if (observed_ == Observed::all) return false;
   for (std::uint64_t page = address / page_bytes; page * page_bytes < address + bytes; ++page)
-    if (touched_[page] >> 1 == several_threads) return true;
+    if (threads_of_pages_[page] == several_threads) return true;
   return false;
 }
 
@@ -202,18 +173,23 @@ void Judge::flush(const JudgedEvent& event) {
   const std::uint64_t end = event.address + event.bytes;
   const std::uint64_t bytes = (end + line_bytes - 1) / line_bytes * line_bytes - from;
   bool dirty = false, awaiting = false, freed = false, was_others = false;
-  for_touched_words(from, bytes, [&](Word& word) {
-    awaiting = awaiting || word.state == State::awaiting;
-    freed = freed || word.freed;
-    if (word.flushed_by_other && (word.thread == event.thread || word.thread == any_thread)) {
+  lines_.for_known_lines(from, bytes, [&](LineState& line, const LinePart&) {
+    awaiting = awaiting || line.awaiting != 0;
+    freed = freed || line.freed != 0;
+    for_each_word(line.flushed_by_other, [&](unsigned word) {
+      if (line.thread[word] != event.thread && line.thread[word] != any_thread) return;
       was_others = true;
-      word.flushed_by_other = false;
-    }
-    if (word.state != State::dirty) return;
+      line.flushed_by_other = without(line.flushed_by_other, bit(word));
+    });
+    if (line.dirty == 0) return;
     dirty = true;
-    word.state = State::awaiting;
-    word.sequence = head_->sequence;
-    word.flushed_by_other = word.thread != event.thread;
+    line.newest_awaiting = head_->sequence;
+    for_each_word(line.dirty, [&](unsigned word) {
+      line.sequence[word] = head_->sequence;
+      if (line.thread[word] != event.thread)
+        line.flushed_by_other = with(line.flushed_by_other, bit(word));
+    });
+    line.awaiting = with(line.awaiting, std::exchange(line.dirty, Words{0}));
   });
   if (dirty || awaiting) note(thread.awaiting, from, bytes, event.site);
   if (event.of_library) return;
@@ -223,56 +199,84 @@ void Judge::flush(const JudgedEvent& event) {
     add(awaiting ? Rule::repeated_flush : Rule::needless_flush, event.site, no_site, event.address,
         event.bytes);
   if (!thread.active) return;
-  for_words(event.address, event.bytes,
-            [&](Word& word, std::uint8_t mask) { set_flushed(word, thread, mask); });
+  lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
+    own_part(line, thread).flushed |= part.bytes;
+  });
 }
 
 void Judge::fence(Thread& thread) {
   drain(thread.awaiting, [&](const Note& flushed) {
-    for_touched_words(flushed.address, flushed.bytes, [&](Word& word) {
-      if (word.state == State::awaiting && !is_later(word.sequence, flushed.sequence))
-        word.state = State::durable;
-    });
+    lines_.for_known_lines(flushed.address, flushed.bytes,
+                           [&](LineState& line, const LinePart& part) {
+                             if (!is_later(line.newest_awaiting, flushed.sequence))
+                               line.awaiting = without(line.awaiting, part.words);
+                             for_each_word(line.awaiting & part.words, [&](unsigned word) {
+                               if (!is_later(line.sequence[word], flushed.sequence))
+                                 line.awaiting = without(line.awaiting, bit(word));
+                             });
+                             if (is_forgettable(line)) lines_.forget(part.line);
+                           });
   });
 }
 
-bool Judge::has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes) {
+bool Judge::is_active(std::uint32_t transaction) const {
+  for (std::uint32_t i = 0; i < head_->threads; ++i)
+    if (threads_[i].active && threads_[i].transaction == transaction) return true;
+  return false;
+}
+
+/// What the thread's transaction has logged and flushed of a line.
+LineState& Judge::own_part(LineState& line, const Thread& thread) {
+  return lines_.add_transaction(line, thread.transaction,
+                                [&](std::uint32_t transaction) { return is_active(transaction); });
+}
+
+bool Judge::has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes) const {
   const std::uint64_t end = address + bytes;
-  for (std::uint64_t number = address / word_bytes; number * word_bytes < end; ++number) {
-    const std::uint8_t mask = bytes_of(number, word_bytes, address, end);
-    const Word& word = words_[number];
-    if (word.transaction != thread.transaction || (word.logged & mask) != mask) return false;
+  while (address < end) {
+    const LinePart part = LinePart::first_of(address, end);
+    LineState* const line = lines_.find(part.line);
+    if (line == nullptr) return false;
+    const LineState* const own = lines_.find_transaction(*line, thread.transaction);
+    if (own == nullptr || (own->logged & part.bytes) != part.bytes) return false;
+    address = (part.line + 1) * line_bytes;
   }
   return true;
+}
+
+void Judge::set_logged(LineState& line, const Thread& thread, const LinePart& part) {
+  own_part(line, thread).logged |= part.bytes;
+  line.is_new = without(line.is_new, part.words);
 }
 
 void Judge::log(const JudgedEvent& event) {
   Thread& thread = threads_[event.thread];
   if (event.bytes == 0) return;
-  for_touched_words(event.address, event.bytes, [&](Word& word) { word.freed = false; });
+  lines_.for_known_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
+    line.freed = without(line.freed, part.words);
+  });
   if (!thread.active) return;
   if (!event.of_library && has_all(thread, event.address, event.bytes))
     add(Rule::repeated_log, event.site, no_site, event.address, event.bytes);
-  for_words(event.address, event.bytes,
-            [&](Word& word, std::uint8_t mask) { set_logged(word, thread, mask); });
+  lines_.for_lines(event.address, event.bytes,
+                   [&](LineState& line, const LinePart& part) { set_logged(line, thread, part); });
   note(thread.calls, event.address, event.bytes, event.site);
 }
 
-/// The word is one of the thread's transaction, which may have logged or flushed nothing of it yet.
-void Judge::join(Word& word, const Thread& thread) {
-  if (word.transaction != thread.transaction) word.logged = word.flushed = 0;
-  word.transaction = thread.transaction;
+/// Whether nothing of the line has an effect on what is judged later: it is durable, and the
+/// transactions that logged it have ended.
+bool Judge::is_forgettable(const LineState& line) const {
+  if ((line.dirty | line.awaiting | line.freed | line.is_new | line.never_durable |
+       line.flushed_by_other) != 0)
+    return false;
+  return line.next == 0 && ((line.logged | line.flushed) == 0 || !is_active(line.transaction));
 }
 
-void Judge::set_logged(Word& word, const Thread& thread, std::uint8_t bytes) {
-  join(word, thread);
-  word.logged = (word.logged | bytes) & all_bytes;
-  word.is_new = false;
-}
-
-void Judge::set_flushed(Word& word, const Thread& thread, std::uint8_t bytes) {
-  join(word, thread);
-  word.flushed = (word.flushed | bytes) & all_bytes;
+void Judge::forget_durable(const Note& note) {
+  lines_.for_known_lines(note.address, note.bytes,
+                         [&](const LineState& line, const LinePart& part) {
+                           if (is_forgettable(line)) lines_.forget(part.line);
+                         });
 }
 
 void Judge::begin(Thread& thread, std::uint32_t site) {
@@ -286,25 +290,31 @@ void Judge::end(Thread& thread, bool committed) {
   drain(thread.unlogged,
         [&](const Note& store) { note(oldest_first, store.address, store.bytes, store.site); });
   drain(oldest_first, [&](const Note& store) { judge_store(thread, store); });
-  drain(thread.calls, [](const Note&) {});
+  thread.active = false;
   drain(thread.freed, [&](const Note& object) {
     if (committed) return;
-    for_touched_words(object.address, object.bytes, [](Word& word) { word.freed = false; });
+    lines_.for_known_lines(object.address, object.bytes, [](LineState& line, const LinePart& part) {
+      line.freed = without(line.freed, part.words);
+    });
   });
   drain(thread.made, [&](const Note& object) {
-    for_touched_words(object.address, object.bytes, [](Word& word) { word.is_new = false; });
+    lines_.for_known_lines(object.address, object.bytes, [](LineState& line, const LinePart& part) {
+      line.is_new = without(line.is_new, part.words);
+    });
+    forget_durable(object);
   });
-  thread.active = false;
+  drain(thread.calls, [&](const Note& call) { forget_durable(call); });
 }
 
 /// Reports a store that was not logged before it was made.
 void Judge::judge_store(const Thread& thread, const Note& store) {
   bool all = true, some = false, flushed = true;
-  for_words(store.address, store.bytes, [&](const Word& word, std::uint8_t mask) {
-    const bool own = word.transaction == thread.transaction;
-    all = all && own && (word.logged & mask) == mask;
-    some = some || (own && (word.logged & mask) != 0);
-    flushed = flushed && own && (word.flushed & mask) == mask;
+  lines_.for_lines(store.address, store.bytes, [&](LineState& line, const LinePart& part) {
+    const LineState* const own = lines_.find_transaction(line, thread.transaction);
+    const Bytes logged = own == nullptr ? 0 : own->logged & part.bytes;
+    all = all && logged == part.bytes;
+    some = some || logged != 0;
+    flushed = flushed && own != nullptr && (own->flushed & part.bytes) == part.bytes;
   });
   if (flushed) {
     if (!all) add(Rule::unlogged_flush, store.site, no_site, store.address, store.bytes);
@@ -319,8 +329,10 @@ void Judge::judge_store(const Thread& thread, const Note& store) {
       : some ? Rule::short_log
              : Rule::unlogged,
       store.site, call, store.address, store.bytes);
-  for_words(store.address, store.bytes, [&](Word& word, std::uint8_t) {
-    if (word.site == store.site) word.reported = true;
+  lines_.for_lines(store.address, store.bytes, [&](LineState& line, const LinePart& part) {
+    for_each_word(part.words, [&](unsigned word) {
+      if (line.site[word] == store.site) line.reported = with(line.reported, bit(word));
+    });
   });
 }
 
@@ -328,23 +340,26 @@ void Judge::take(Use use, const JudgedEvent& event) {
   Thread& thread = threads_[event.thread];
   switch (use) {
   case Use::allocated:
-    for_words(event.address, event.bytes, [](Word& word, std::uint8_t) {
-      word.freed = word.never_durable = false;
-      word.is_new = true;
+    lines_.for_lines(event.address, event.bytes, [](LineState& line, const LinePart& part) {
+      line.freed = without(line.freed, part.words);
+      line.never_durable = without(line.never_durable, part.words);
+      line.is_new = with(line.is_new, part.words);
     });
     note(thread.made, event.address, event.bytes, event.site);
     return;
   case Use::freed:
-    for_touched_words(event.address, event.bytes, [&](Word& word) {
-      word.freed = true;
-      word.site = event.site;
-      word.state = State::durable;
+    lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
+      line.freed = with(line.freed, part.words);
+      line.dirty = without(line.dirty, part.words);
+      line.awaiting = without(line.awaiting, part.words);
+      for_each_word(part.words, [&](unsigned word) { line.site[word] = event.site; });
     });
     if (thread.active) note(thread.freed, event.address, event.bytes, event.site);
     return;
   case Use::never_durable:
-    for_words(event.address, event.bytes,
-              [](Word& word, std::uint8_t) { word.never_durable = true; });
+    lines_.for_lines(event.address, event.bytes, [](LineState& line, const LinePart& part) {
+      line.never_durable = with(line.never_durable, part.words);
+    });
   }
 }
 
@@ -353,15 +368,23 @@ void Judge::forget() {
   head_->events = head_->stores = 0;
   for (std::uint32_t i = 0; i < head_->threads; ++i)
     drain(threads_[i].awaiting, [](const Note&) {});
-  for_touched_words(0, pool_bytes_, [](Word& word) { word = {}; });
+  lines_.forget_all();
 }
 
-/// A transaction that did not end would have flushed it.
-bool Judge::awaits_commit(const Word& word) const {
-  if (word.logged == 0) return false;
+bool Judge::is_left_open(std::uint32_t transaction) const {
   for (std::uint32_t i = 0; i < head_->threads; ++i)
-    if (threads_[i].left_open && threads_[i].transaction == word.transaction) return true;
+    if (threads_[i].left_open && threads_[i].transaction == transaction) return true;
   return false;
+}
+
+/// What a transaction that did not end would have flushed.
+Words Judge::awaiting_commit(const LineState& line) const {
+  Words words = 0;
+  lines_.for_transactions(line, [&](const LineState& part) {
+    if (part.logged != 0 && is_left_open(part.transaction))
+      words = with(words, words_of(part.logged));
+  });
+  return words;
 }
 
 void Judge::finish(bool ended) {
@@ -377,30 +400,32 @@ void Judge::finish(bool ended) {
         if (notes_[at].sequence == sequence) return notes_[at].site;
     return no_site;
   };
-  const Word* first = nullptr; // of a store
-  const Word* last = nullptr;
+  struct Stored {
+    std::uint64_t first = 0, end = 0; ///< words
+    bool dirty = false;
+    std::uint32_t site = 0, sequence = 0;
+  } store;
   const auto add_store = [&] {
-    if (first == nullptr) return;
-    const auto address = static_cast<std::uint64_t>(first - words_) * word_bytes;
-    const auto bytes =
-        static_cast<std::uint32_t>(word_bytes) * static_cast<std::uint32_t>(last + 1 - first);
-    if (first->state == State::dirty)
-      return add(Rule::unflushed, first->site, no_site, address, bytes);
-    const std::uint32_t flush = flush_of(first->sequence);
+    if (store.first == store.end) return;
+    const std::uint64_t address = store.first * word_bytes;
+    const auto bytes = static_cast<std::uint32_t>((store.end - store.first) * word_bytes);
+    if (store.dirty) return add(Rule::unflushed, store.site, no_site, address, bytes);
+    const std::uint32_t flush = flush_of(store.sequence);
     // A non-temporal store awaits a fence by itself.
-    add(Rule::unfenced, first->site, flush == first->site ? no_site : flush, address, bytes);
+    add(Rule::unfenced, store.site, flush == store.site ? no_site : flush, address, bytes);
   };
-  for_touched_words(0, pool_bytes_, [&](const Word& word) {
-    if (word.state == State::durable || word.reported || word.freed || word.never_durable ||
-        awaits_commit(word))
-      return;
-    const bool same = first != nullptr && last == &word - 1 && last->state == word.state &&
-                      last->site == word.site && last->sequence == word.sequence;
-    if (!same) {
-      add_store();
-      first = &word;
-    }
-    last = &word;
+  lines_.for_known_lines(0, pool_bytes_, [&](const LineState& line, const LinePart& part) {
+    const Words unjudged = line.reported | line.freed | line.never_durable | awaiting_commit(line);
+    for_each_word(without(line.dirty | line.awaiting, unjudged), [&](unsigned word) {
+      const std::uint64_t number = part.line * words_of_line + word;
+      const bool dirty = (line.dirty & bit(word)) != 0;
+      if (number != store.end || dirty != store.dirty || line.site[word] != store.site ||
+          line.sequence[word] != store.sequence) {
+        add_store();
+        store = {number, number, dirty, line.site[word], line.sequence[word]};
+      }
+      store.end = number + 1;
+    });
   });
   add_store();
 }

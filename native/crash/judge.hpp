@@ -2,7 +2,7 @@
 //
 // Model          lint.hpp
 // Memory         one mapping, of a file, so that what was found remains if the program is killed.
-//                16 bytes for each 4 that the program stores to; the rest of it stays sparse.
+//                Most of it stays sparse (line_states.hpp).
 // Cost           linear in the bytes of an event and of the lines that it flushes
 // Thread safety  none: callers exclude each other
 // Freestanding   allocates nothing and throws nothing: it runs inside other programs
@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <span>
 
+#include "crash/line_states.hpp"
+#include "crash/sections.hpp"
 #include "storelog/event.hpp"
 
 namespace nearfar::crash {
@@ -94,27 +96,13 @@ public:
   std::span<const JudgedFinding> findings() const { return {findings_, head_->findings}; }
 
 private:
-  static constexpr std::uint64_t word_bytes = 4;
+  Judge(Sections sections, std::uint64_t pool_bytes, Observed observed);
+
   static constexpr std::uint64_t page_bytes = 4096;
   static constexpr std::uint32_t max_findings = 1 << 14;
   static constexpr std::uint32_t max_notes = 1 << 28;
   static constexpr std::uint32_t max_threads = 1 << 16;
 
-  enum class State : std::uint8_t { durable, dirty, awaiting };
-  struct Word {
-    std::uint32_t site;        ///< of the last store; of the call that freed it
-    std::uint32_t sequence;    ///< of that store, or of the flush that is awaiting a fence
-    std::uint32_t transaction; ///< that logged or flushed some of its bytes
-    std::uint16_t thread;      ///< of the last store
-    std::uint8_t logged : 4;   ///< bytes, a bit for each
-    State state : 2;
-    bool freed : 1;
-    bool reported : 1; ///< as not logged; not again as not flushed
-    bool is_new : 1;   ///< allocated, and a transaction may store to it unlogged
-    bool never_durable : 1;
-    std::uint8_t flushed : 4;  ///< bytes that its transaction flushed, a bit for each
-    bool flushed_by_other : 1; ///< by another thread than that of the store
-  };
   /// An entry of a list: bytes and the site and number of an event.
   struct Note {
     std::uint32_t next; ///< 0 ends a list
@@ -123,7 +111,6 @@ private:
     std::uint32_t bytes;
     std::uint64_t address;
   };
-  static_assert(sizeof(Word) == 16);
   struct Thread {
     std::uint32_t awaiting; ///< lists of notes: flushes that await a fence
     std::uint32_t unlogged; ///< stores of the transaction, newest first
@@ -142,11 +129,6 @@ private:
     bool full;
   };
 
-  template <class Visit>
-  void for_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit);
-  template <class Visit>
-  void for_touched_words(std::uint64_t address, std::uint64_t bytes, const Visit& visit);
-
   void store(const JudgedEvent& event, bool non_temporal);
   void remember_thread(const JudgedEvent& store);
   bool may_miss_stores(std::uint64_t address, std::uint64_t bytes) const;
@@ -156,12 +138,14 @@ private:
   void begin(Thread& thread, std::uint32_t site);
   void end(Thread& thread, bool committed);
   void judge_store(const Thread& thread, const Note& store);
-  bool awaits_commit(const Word& word) const;
-
-  bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes);
-  static void join(Word& word, const Thread& thread);
-  static void set_logged(Word& word, const Thread& thread, std::uint8_t bytes);
-  static void set_flushed(Word& word, const Thread& thread, std::uint8_t bytes);
+  bool is_active(std::uint32_t transaction) const;
+  bool is_left_open(std::uint32_t transaction) const;
+  LineState& own_part(LineState& line, const Thread& thread);
+  bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes) const;
+  void set_logged(LineState& line, const Thread& thread, const LinePart& part);
+  bool is_forgettable(const LineState& line) const;
+  void forget_durable(const Note& note);
+  Words awaiting_commit(const LineState& line) const;
   void use_again(std::uint64_t address);
   void add(Rule rule, std::uint32_t site, std::uint32_t other, std::uint64_t address,
            std::uint32_t bytes);
@@ -175,8 +159,8 @@ private:
   JudgedFinding* findings_;
   Note* notes_; ///< the first is not used
   Observed observed_;
-  std::uint8_t* touched_; ///< by page: some of its words have a state (bit 0); who stores to it
-  Word* words_;
+  std::uint8_t* threads_of_pages_; ///< the one thread that stores to it, from 1, or several
+  LineStates lines_;
 };
 
 } // namespace nearfar::crash

@@ -210,6 +210,33 @@ TEST_CASE("stores and flushes of libpmemobj are followed, not judged") {
   CHECK(found(Program().library_store(0)).empty());
 }
 
+TEST_CASE("transactions of two threads log bytes of one line, each its own") {
+  Program program;
+  for (std::uint16_t thread = 0; thread < 2; ++thread) {
+    program.add(EventKind::tx_begin, 0, 0, thread);
+    program.add(EventKind::log, 8u * thread, 8, thread);
+  }
+  program.add(EventKind::store, 0, 8, 0).add(EventKind::store, 8, 8, 1); // events 5 and 6
+  program.add(EventKind::store, 16, 4, 1);                               // logged by neither
+  for (std::uint16_t thread = 0; thread < 2; ++thread) {
+    program.add(EventKind::flush, 0, 64, thread).add(EventKind::fence, 0, 0, thread);
+    program.add(EventKind::tx_end, 0, 0, thread);
+  }
+  const auto findings = found(program);
+  CHECK(std::count(findings.begin(), findings.end(),
+                   std::pair{Rule::unlogged_flush, std::uint64_t{7}}) == 1);
+  CHECK(std::none_of(findings.begin(), findings.end(),
+                     [](const auto& one) { return one.second == 5 || one.second == 6; }));
+}
+
+TEST_CASE("a log of an earlier transaction of another thread does not count") {
+  Program program;
+  program.add(EventKind::tx_begin, 0, 0, 1).add(EventKind::log, 0, 8, 1);
+  program.add(EventKind::tx_end, 0, 0, 1);
+  program.begin().store(0).persist(0).end();
+  CHECK(found(program) == Found{{Rule::unlogged_flush, 5}});
+}
+
 TEST_CASE("bytes of a word are logged each for itself") {
   CHECK(found(Program().begin().snapshot(0, 2).store(2, 2).end().persist(0)) ==
         Found{{Rule::unlogged, 3}});

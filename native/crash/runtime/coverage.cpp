@@ -20,6 +20,9 @@ std::uint64_t pool_bytes = 0;
 std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
 char* kept = nullptr;              ///< these pages, one after another
 
+/// libpmemobj stores without callbacks, too.
+bool is_counted() { return seen == Seen::faults || !has_libpmemobj(); }
+
 std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t size) {
   if (std::memcmp(then, now, size) == 0) return 0;
   std::uint64_t bytes = 0;
@@ -34,7 +37,7 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
   const std::uint64_t pages = (bytes + page_bytes - 1) / page_bytes; // the last one may be a part
   pool_bytes = bytes;
   stride = (pages + most_pages - 1) / most_pages * page_bytes;
-  if (judge() == nullptr || pool_bytes == 0 || seen == Seen::faults) return true;
+  if (judge() == nullptr || pool_bytes == 0 || seen == Seen::faults || !is_counted()) return true;
   void* const memory = mmap(nullptr, most_pages * page_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -59,7 +62,7 @@ void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now) {
 }
 
 std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
-  if (pool_bytes == 0 || (seen == Seen::callbacks && has_libpmemobj())) return 0;
+  if (pool_bytes == 0 || !is_counted()) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
   std::uint64_t bytes = 0;
   for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at < end; at += stride) {
