@@ -136,11 +136,11 @@ class Finding:
 
     def sentence(self) -> str:
         """A sentence that states the cause."""
-        before = _called(self.before, self.before_caller)
+        before = f"the store of {_called(self.before, self.before_caller)}"
         late = " in time" if self.missing == "fence" else ""
-        if before == self.store:
-            before = "the same line by another call"
-        order = f" before the store of {before}" if self.before else late
+        if self.before == self.store:
+            before = "a later store of the same line"
+        order = f" before {before}" if self.before else late
         inlined = f" (inlined into {', '.join(self.inlined_into)})" if self.inlined_into else ""
         store = _called(self.store + inlined, self.store_caller)
         return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"

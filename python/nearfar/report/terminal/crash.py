@@ -21,7 +21,10 @@ def exploration(result: Exploration) -> Text:
         if result.reopening is None
         else "none of crashes during recovery (they require --checker)"
     )
-    head = f"{result.states:,} images at {result.points:,} failure points, {in_recovery}; {covered}"
+    head = (
+        f"{_counted(result.states, 'image')} at {_counted(result.points, 'failure point')}, "
+        f"{in_recovery}; {covered}"
+    )
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     if result.interleavings:
@@ -39,8 +42,8 @@ def exploration(result: Exploration) -> Text:
 def _verdict(result: Exploration) -> str:
     """Return one sentence, with the reason if the verdict is not final."""
     tried = (
-        f"{result.stores_tried:,} of {result.stores:,} stores were tried in both orders, and "
-        f"{result.places_tried:,} of the {result.places:,} places in the code that make them"
+        f"{result.stores_tried:,} of {result.stores:,} stores, at {result.places_tried:,} of "
+        f"{result.places:,} places in the code, were tried in both orders"
     )
     if result.uncertain():
         return (
@@ -56,7 +59,7 @@ def _verdict(result: Exploration) -> str:
         )
         return f"{_violations(result.violations)}{ended}"
     if result.verdict == "clean":
-        all_tried = f"each of {result.stores:,} stores was tried in both orders"
+        all_tried = f"all stores ({result.stores:,}) were tried in both orders"
         return "no violation" if result.states_left == 0 else f"no violation: {all_tried}"
     if result.interrupted:
         return f"inconclusive: interrupted; no violation so far, {tried}"
@@ -74,8 +77,12 @@ def _verdict(result: Exploration) -> str:
     return f"inconclusive: no violation so far; only {tried}. Give a larger --budget"
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def _violations(count: int) -> str:
-    return "1 violation" if count == 1 else f"{count:,} violations"
+    return _counted(count, "violation")
 
 
 def count_text(images: float) -> str:
@@ -104,7 +111,7 @@ def verbatim(*lines: str) -> Text:
 def _crash(count: CrashCount) -> str:
     left = f", at most {count_text(count.states_left)} left" if count.states_left else ""
     return (
-        f"  {CRASHES[count.caches_lost]}: {count.states:,} images{left}, "
+        f"  {CRASHES[count.caches_lost]}: {_counted(count.states, 'image')}{left}, "
         f"{_violations(count.violations)}"
     )
 
@@ -114,8 +121,8 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         "",
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
         f"   {finding.sentence()}" if finding.store else "   cause: no store that was seen",
-        f"   crash {finding.moment()}, {finding.acknowledged:,} operations acknowledged; "
-        f"{finding.violations:,} images, "
+        f"   crash {finding.moment()}, {_counted(finding.acknowledged, 'operation')} acknowledged; "
+        f"{_counted(finding.violations, 'image')}, "
         f"the first is image {finding.found_at_image:,}",
     ]
     if finding.store_calls:
