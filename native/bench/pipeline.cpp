@@ -1,6 +1,7 @@
 #include "bench/pipeline.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <semaphore>
 
 #include "base/random.hpp"
@@ -34,14 +35,17 @@ void add_lap(std::uint64_t& sum, std::uint64_t& from, std::vector<Lap>& laps, St
 /// Each semaphore is released by the first thread of one side and acquired by that of the other;
 /// the barriers order what the other threads of a side do before and after.
 struct PipelineBench::Meeting {
-  Meeting(std::size_t near, std::size_t far, std::size_t chunks)
-      : near_side(near), far_side(std::max<std::size_t>(far, 1)), changes(near), parts(chunks) {}
+  Meeting(std::size_t near, std::size_t far, std::size_t chunks, std::size_t wanted)
+      : near_side(near), far_side(std::max<std::size_t>(far, 1)), iterations(wanted), changes(near),
+        parts(chunks) {}
 
   kernels::Barrier near_side;
   kernels::Barrier far_side;
   std::binary_semaphore finished{0}; ///< near to far: a vector is finished and swapped
   std::binary_semaphore copied{0};   ///< far to near: it may be written over
-  std::vector<double> changes;       ///< of each near thread
+  /// To do. Lowered by the first near thread between two hand-overs, to the one that it is at.
+  std::atomic<std::size_t> iterations;
+  std::vector<double> changes; ///< of each near thread
   std::vector<kernels::Analysis> parts;
 };
 
@@ -134,8 +138,7 @@ void PipelineBench::generate(std::size_t index, std::size_t iteration, Meeting& 
   meeting.near_side.wait();
 }
 
-void PipelineBench::near_side(std::size_t index, std::size_t iterations, PipelineRun& run,
-                              Meeting& meeting) {
+void PipelineBench::near_side(std::size_t index, PipelineRun& run, Meeting& meeting) {
   const bool leads = index == 0;
   const bool alone = far_threads() == 0;
   const Share own = share(index, near_threads_);
@@ -143,11 +146,12 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
   PipelineRun ignored; // what the other threads saw
   PipelineRun& seen = leads ? run : ignored;
   std::uint64_t lap = os::now_ns();
-  for (std::size_t i = 0; i < iterations; ++i) {
+  for (std::size_t i = 0; i < meeting.iterations; ++i) {
     generate(index, i, meeting);
     if (leads)
       run.findings[i].change = *std::max_element(meeting.changes.begin(), meeting.changes.end());
     add_lap(seen.generate_ns, lap, seen.near_laps, Stage::generate);
+    if (leads && *stopping_) meeting.iterations = i + 1;
     if (alone) {
       kernels::analyze_chunks(vector(i + 1), elements_, own.first_chunk, own.end_chunk,
                               meeting.parts.data(), unpaced);
@@ -164,8 +168,7 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
   }
 }
 
-void PipelineBench::far_side(std::size_t index, std::size_t iterations, PipelineRun& run,
-                             Meeting& meeting) {
+void PipelineBench::far_side(std::size_t index, PipelineRun& run, Meeting& meeting) {
   const bool leads = index == 0;
   const Share own = share(index, far_threads());
   const std::size_t first = first_of(own.first_chunk);
@@ -176,7 +179,7 @@ void PipelineBench::far_side(std::size_t index, std::size_t iterations, Pipeline
   PipelineRun ignored;
   PipelineRun& seen = leads ? run : ignored;
   std::uint64_t lap = os::now_ns();
-  for (std::size_t i = 0; i < iterations; ++i) {
+  for (std::size_t i = 0; i < meeting.iterations; ++i) {
     if (leads) meeting.finished.acquire();
     meeting.far_side.wait();
     add_lap(seen.transfer_idle_ns, lap, seen.far_laps, Stage::transfer_idle);
@@ -202,14 +205,16 @@ Result<PipelineRun> PipelineBench::run(std::size_t iterations) {
   result.near_laps.reserve(2 * kept);
   result.far_laps.reserve(far_threads() == 0 ? 0 : 3 * kept);
   std::copy_n(source(), elements_, vector(0));
-  Meeting meeting(near_threads_, far_threads(), chunks());
+  *stopping_ = false;
+  Meeting meeting(near_threads_, far_threads(), chunks(), iterations);
   Result<kernels::TeamRun> run = kernels::run_team(cpus_, [&](std::size_t member) {
     if (member < near_threads_)
-      near_side(member, iterations, result, meeting);
+      near_side(member, result, meeting);
     else
-      far_side(member - near_threads_, iterations, result, meeting);
+      far_side(member - near_threads_, result, meeting);
   });
   if (!run) return run.error();
+  if (meeting.iterations < iterations) return Error::make(Errc::os_error, "stopped");
   result.total_ns = static_cast<std::uint64_t>(run->seconds() * 1e9);
   result.members = std::move(run->members);
   return result;

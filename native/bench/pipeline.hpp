@@ -5,12 +5,15 @@
 // generator may not swap its vectors before the copy of the last one is done, and the far side may
 // not start before the swap.
 //
-// Thread safety  one PipelineBench a thread; runs work on the processors it was made for.
+// Thread safety  one PipelineBench a thread, but for stop(); runs work on the processors it was made
+//                for.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -77,7 +80,10 @@ public:
 
   /// Generates `iterations` > 0 vectors from the first one on, and analyzes each: on the far side
   /// at the same time, or by the near threads afterwards without far threads.
+  /// Errors: os_error (stopped, a thread that cannot be made or pinned).
   Result<PipelineRun> run(std::size_t iterations);
+  /// From another thread: a run ends, with an error, after the iteration it is at.
+  void stop() { stopping_->store(true); }
 
 private:
   PipelineBench(std::size_t elements, std::uint64_t seed) : elements_(elements), seed_(seed) {}
@@ -97,11 +103,12 @@ private:
   double* source() const;
   void fill(const Share& share);
   void generate(std::size_t index, std::size_t iteration, Meeting& meeting);
-  void near_side(std::size_t index, std::size_t iterations, PipelineRun& run, Meeting& meeting);
-  void far_side(std::size_t index, std::size_t iterations, PipelineRun& run, Meeting& meeting);
+  void near_side(std::size_t index, PipelineRun& run, Meeting& meeting);
+  void far_side(std::size_t index, PipelineRun& run, Meeting& meeting);
 
   std::size_t elements_;
   std::uint64_t seed_;
+  std::unique_ptr<std::atomic<bool>> stopping_ = std::make_unique<std::atomic<bool>>(false);
   std::size_t near_threads_ = 0;
   std::vector<int> cpus_; ///< near ones first
   tier::Mapping starts_;

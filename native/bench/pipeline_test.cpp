@@ -1,7 +1,9 @@
 #include "bench/pipeline.hpp"
 
+#include <atomic>
 #include <doctest/doctest.h>
 #include <string>
+#include <thread>
 
 #include "test_support.hpp"
 
@@ -88,4 +90,23 @@ TEST_CASE("what makes no sense is refused, nothing is left") {
   CHECK(code(100, 0, 1) == Errc::bad_input);
   CHECK(code(std::size_t{1} << 33, 1, 1) == Errc::bad_input);
   CHECK(folder.empty());
+}
+
+TEST_CASE("a run that is stopped ends early, and the next one is whole") {
+  for (const std::size_t far : {0u, 2u}) {
+    Result<PipelineBench> bench = make(50'000, "dram", 2, far);
+    REQUIRE(bool(bench));
+    std::atomic<bool> ended = false;
+    std::jthread stopper([&] {
+      while (!ended)
+        bench->stop();
+    });
+    Result<PipelineRun> stopped = bench->run(1'000'000);
+    ended = true;
+    stopper.join();
+    CHECK_FALSE(bool(stopped));
+    Result<PipelineRun> next = bench->run(3);
+    REQUIRE(bool(next));
+    CHECK(next->findings.size() == 3);
+  }
 }

@@ -180,7 +180,8 @@ void register_pipeline(nb::module_& module) {
           [](PipelineBench& self, std::size_t iterations) {
             return pipeline_dict(run_unlocked([&] { return self.run(iterations); }));
           },
-          nb::arg("iterations"));
+          nb::arg("iterations"))
+      .def("stop", &PipelineBench::stop);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ ELEMENTS, ITERATIONS = 16_000_000, 5_000
 QUICK_ELEMENTS, QUICK_ITERATIONS = 1_000_000, 50
 #: Number of iterations of each repeat whose results are checked against near threads alone.
 COMPARED = 50
+#: Iterations from which the time of one is known, and the repeats that share a given time.
+FIRST_ITERATIONS, EXPECTED_REPEATS = 3, 6
 #: Near memory per element: an offset, four columns and values, the source and two vectors.
 NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
 
@@ -95,7 +98,13 @@ class PipelinePlan:
             self.teams.far_cpus,
             self.values_seed,
         )
-        return bench.run(iterations)
+        return _interruptible(bench, iterations)
+
+    def fitted(self, time_s: float) -> PipelinePlan:
+        """Return the plan with fewer iterations, so that its repeats fit into a time."""
+        each_s = self.run(FIRST_ITERATIONS)["total_ns"] * 1e-9 / FIRST_ITERATIONS
+        fitting = int(time_s / EXPECTED_REPEATS / each_s)
+        return replace(self, iterations=min(self.iterations, max(fitting, FIRST_ITERATIONS)))
 
     def epoch(self, seed: int) -> Samples[str]:
         """Run all iterations. All repeats start from the same vector and must compute the same."""
@@ -117,6 +126,17 @@ class PipelinePlan:
 
     def smaller(self) -> None:
         """None: there is only one point."""
+
+
+def _interruptible(bench: PipelineBench, iterations: int) -> PipelineRun:
+    """Run in another thread, so that a signal reaches this one, and ends the run."""
+    with ThreadPoolExecutor(1) as runner:
+        run = runner.submit(bench.run, iterations)
+        try:
+            return run.result()
+        except KeyboardInterrupt:
+            bench.stop()
+            raise
 
 
 def _awake(run: PipelineRun, teams: Teams) -> list[Member]:

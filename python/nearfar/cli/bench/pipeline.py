@@ -46,7 +46,8 @@ def pipeline(
     each finished vector to far memory and read it there five times. A vector is not overwritten
     before its copy is complete. Times are totals of all iterations, with waiting reported
     separately. The results of the first 50 iterations must equal those of near threads alone, bit
-    for bit. The full size runs once, for minutes, unless --runs or --time is given.
+    for bit. The full size runs once, for minutes, unless --runs is given. With --time, each repeat
+    has as many iterations as fit.
 
     Before the run, each stage is timed alone. A model predicts the times from that, and the result
     shows the prediction error.

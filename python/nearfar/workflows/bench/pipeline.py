@@ -73,6 +73,8 @@ def _run(
             "threads share CPUs: such times cannot calibrate a model",
             "use fewer threads, or leave --csv out",
         )
+    if options.time_s is not None and work.iterations is None and not work.quick:
+        plan = plan.fitted(options.time_s)
     cache = last_cache(recording, plan.teams.cpus[0])
     effort = options.effort(20.0)
     once = options.runs is None and options.time_s is None and not work.quick
