@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
+#include "crash/hash.hpp"
 #include "os/file.hpp"
 #include "os/file_holes.hpp"
 
@@ -29,30 +31,43 @@ std::uint64_t byte_mask(std::uint32_t line, std::size_t offset, std::size_t byte
 
 } // namespace
 
-void Undecided::add(const Line& version, std::size_t after) {
-  const auto known = std::find(versions.begin(), versions.end(), version);
-  newest = static_cast<std::size_t>(known - versions.begin());
-  if (known != versions.end()) return;
+void Undecided::add(const Line& version) {
+  const std::uint64_t hash = hash_line(line, version.data());
+  std::size_t known = 0;
+  while (known < versions.size() && (hashes[known] != hash || versions[known] != version))
+    ++known;
+  after.push_back(static_cast<std::uint32_t>(known));
+  if (known < versions.size()) return;
   if (!versions.empty())
     for (std::size_t i = 0; i < line_bytes; ++i)
       if (version[i] != versions[0][i]) differing |= std::uint64_t{1} << i;
   versions.push_back(version);
-  pieces.push_back(static_cast<std::uint32_t>(after));
+  hashes.push_back(hash);
+  pieces.push_back(static_cast<std::uint32_t>(after.size() - 1));
 }
 
 void list_versions(const Persistency& model, std::vector<Undecided>& undecided) {
-  const std::vector<PendingLine>& pending = model.pending();
-  undecided.resize(pending.size());
-  for (std::size_t slot = 0; slot < pending.size(); ++slot) {
-    Undecided& choices = undecided[slot];
-    choices.line = pending[slot].line;
-    choices.versions.clear();
-    choices.pieces.clear();
-    choices.differing = 0;
-    Line version = model.version(pending[slot], 0);
-    for (std::size_t pieces = 0; pieces <= pending[slot].pieces.size(); ++pieces) {
-      if (pieces > 0) pending[slot].pieces[pieces - 1].put(version);
-      choices.add(version, pieces);
+  std::vector<Undecided> old = std::exchange(undecided, {});
+  undecided.reserve(model.pending().size());
+  std::size_t next = 0; // lines keep their order
+  for (const PendingLine& pending : model.pending()) {
+    std::size_t same = next;
+    while (same < old.size() && old[same].generation != pending.generation)
+      ++same;
+    if (same < old.size()) {
+      undecided.push_back(std::move(old[same]));
+      next = same + 1;
+    } else {
+      undecided.emplace_back();
+      undecided.back().line = pending.line;
+      undecided.back().generation = pending.generation;
+      undecided.back().add(model.version(pending, 0));
+    }
+    Undecided& choices = undecided.back();
+    Line version = choices.versions[choices.newest()];
+    for (std::size_t i = choices.after.size() - 1; i < pending.pieces.size(); ++i) {
+      pending.pieces[i].put(version);
+      choices.add(version);
     }
   }
 }

@@ -21,16 +21,21 @@ namespace nearfar::crash {
 /// A line that may hold any of several contents after the crash; version 0 is the durable one.
 struct Undecided {
   std::uint32_t line = 0;
+  std::uint64_t generation = 0; ///< of the pending line
   std::vector<Line> versions;
+  std::vector<std::uint64_t> hashes; ///< of the versions
   std::vector<std::uint32_t> pieces; ///< how many pending pieces each version has
+  std::vector<std::uint32_t> after;  ///< the version that so many pieces leave
   std::uint64_t differing = 0;       ///< a bit for each byte in which versions differ
-  std::size_t newest = 0;            ///< what all pieces leave: an earlier one may be the same
 
-  /// Adds the next version, unless it is there already.
-  void add(const Line& version, std::size_t pieces);
+  /// What all pieces leave: an earlier version may be the same.
+  std::size_t newest() const { return after.back(); }
+  /// What one piece more leaves.
+  void add(const Line& version);
 };
 
-/// Lists what each pending line may hold, in the order of model.pending().
+/// Lists what each pending line may hold, in the order of model.pending(). `undecided` holds an earlier
+/// list, or none: what has not changed since is taken from it.
 void list_versions(const Persistency& model, std::vector<Undecided>& undecided);
 /// How many images they make.
 double count_images(const std::vector<Undecided>& undecided);

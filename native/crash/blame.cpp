@@ -127,11 +127,11 @@ void Explorer::blame(const Persistency& model, const Point& point,
   const std::size_t slots = versions.size();
   std::vector<std::size_t> wanted(slots);
   for (std::size_t slot = 0; slot < slots; ++slot)
-    wanted[slot] = undecided_[slot].newest;
+    wanted[slot] = undecided_[slot].newest();
   keep_failing(point, versions, wanted, 0, slots);
   std::vector<bool> missing(slots);
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    missing[slot] = versions[slot] != undecided_[slot].newest;
+    missing[slot] = versions[slot] != undecided_[slot].newest();
     wanted[slot] = missing[slot] ? versions[slot] : 0;
   }
   keep_failing(point, versions, wanted, 0, slots);

@@ -40,19 +40,23 @@ bool Explorer::another_pass() {
   const bool idle = result_.states == std::exchange(states_before_, result_.states);
   for (const auto& [image, left] : uncrashed_)
     result_.states_left += left;
-  const bool known = pass_++ >= first_share;
+  const bool known = is_share_pass();
+  pass_ = exhausted() ? std::max<int>(pass_ + 1, first_share) : pass_ + 1;
   return !known || (result_.states_left > 0 && !exhausted() && !(every && idle));
 }
 
+/// Whether this pass counts what is left.
+bool Explorer::is_share_pass() const { return pass_ >= first_share; }
+
 void Explorer::explore_unknown_reads(const Persistency& model, const Point& point) {
-  result_.points += pass_ == overdue;
+  result_.points += pass_ == first_share && point.level == 0;
   const bool both = pass_ == recoveries || point.level > 0;
   if (pass_ == overdue) explore_overdue(model, point);
   if (pass_ == own_few && explore_single_lines(model, point, true)) note_tried_stores(point);
   if (pass_ == own_prefixes) explore_prefixes(model, point, true);
   if (pass_ == prefixes || both) explore_prefixes(model, point, false);
   if (pass_ == few || both) explore_single_lines(model, point, false);
-  if (pass_ >= first_share || point.level > 0) explore_share(model, point);
+  if (is_share_pass() || point.level > 0) explore_share(model, point);
 }
 
 /// Whether the program itself, or its recovery, made this store, and no library.
@@ -66,7 +70,7 @@ void Explorer::explore_overdue(const Persistency& model, const Point& point) {
   if (exhausted() || (options_.budget != 0 && result_.states * 4 >= options_.budget)) return;
   std::vector<std::size_t> newest(undecided_.size()), late;
   for (std::size_t slot = 0; slot < undecided_.size(); ++slot) {
-    newest[slot] = undecided_[slot].newest;
+    newest[slot] = undecided_[slot].newest();
     const PendingLine& pending = model.pending()[slot];
     std::uint32_t flushed = 0;
     for (const auto& entry : pending.awaiting)
@@ -95,14 +99,11 @@ std::vector<std::size_t> Explorer::versions_until(const Persistency& model, cons
   std::vector<std::size_t> versions(undecided_.size());
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const auto& pieces = model.pending()[slot].pieces;
-    const auto count = static_cast<std::size_t>(
-        std::count_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-          return !is_new(piece, point.since, point.level > 0) || piece.event < end;
-        }));
-    const Line content = model.version(model.pending()[slot], count);
-    const auto& known = undecided_[slot].versions;
-    versions[slot] =
-        static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
+    std::size_t count = pieces.size();
+    while (count > 0 && pieces[count - 1].event >= end &&
+           is_new(pieces[count - 1], point.since, point.level > 0))
+      --count;
+    versions[slot] = undecided_[slot].after[count];
   }
   return versions;
 }
@@ -135,7 +136,7 @@ bool Explorer::explore_single_lines(const Persistency& model, const Point& point
   std::vector<std::size_t> old_missing(slots);
   std::vector<std::size_t> fresh;
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    newest[slot] = undecided_[slot].newest;
+    newest[slot] = undecided_[slot].newest();
     if (!is_new(model.pending()[slot].pieces.back(), point.since, point.level > 0)) continue;
     old_missing[slot] = newest[slot];
     const auto& pieces = model.pending()[slot].pieces;
@@ -194,8 +195,7 @@ bool Explorer::explore_image(const Persistency& model, const Point& point,
   std::uint64_t hash = durable_hash_;
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
-    hash += hash_line(choices.line, choices.versions[versions[slot]].data());
-    hash -= hash_line(choices.line, choices.versions[0].data());
+    hash += choices.hashes[versions[slot]] - choices.hashes[0];
   }
   const std::uint64_t image = mix(hash, point.demands());
   if (seen_.insert(image).second) {

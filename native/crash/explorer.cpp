@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "crash/hash.hpp"
@@ -89,6 +90,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   } while (options_.read_all && another_pass());
   guard_.reset();
   result_.cut_off = in_a_row_ >= options_.violations;
+  if (os::stop_wanted()) result_.states_left = std::max(result_.states_left, 1.0); // not counted
   if (result_.states_left == 0 && !exhausted()) tried_.assign(tried_.size(), true);
   count_stores();
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
@@ -109,7 +111,7 @@ const storelog::Log& Explorer::log_at(const Point& point) const {
 void Explorer::explore_points(Persistency& model, Point point, const Contents* recovered) {
   const storelog::Log& log = log_at(point);
   std::size_t counted = 0;
-  while (model.next()) {
+  while (!is_walk_over(point) && model.next()) {
     follow(model.take_changed());
     point.since = std::exchange(point.event, model.event());
     for (; counted < point.event; ++counted) {
@@ -124,18 +126,28 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     if (point.level == 0) outer_event_ = point.event;
     if (point.level == 0) point.finished = model.at_end();
     if (point.level == 0 && point.event < options_.from) continue;
-    list_versions(model, undecided_);
-    if (stage_of_ == Stage::suspects)
+    if (stage_of_ == Stage::suspects) {
       explore_suspects_at(model, point);
-    else if (stage_of_ != Stage::all)
+      continue;
+    }
+    if (stage_of_ != Stage::all) {
       explore_new_places_at(model, point);
-    else if (options_.read_all)
+      continue;
+    }
+    list_versions(model, undecided_);
+    if (options_.read_all)
       explore_unknown_reads(model, point);
     else {
       explore_known_reads(model, point);
       note_tried_stores(point);
     }
   }
+}
+
+/// Whether the walk through the log has no effect any longer; what is left is counted by another.
+bool Explorer::is_walk_over(const Point& point) const {
+  const bool counts = stage_of_ == Stage::all && (!options_.read_all || is_share_pass());
+  return os::stop_wanted() || (exhausted() && point.level == 0 && !counts);
 }
 
 /// Keeps hash and arena in step with the durable image.
@@ -165,8 +177,7 @@ void Explorer::rewrite(std::uint32_t line, const Line& content) {
 std::uint64_t Explorer::key(const Point& point) const {
   std::uint64_t versions = 0;
   for (const Undecided& choices : undecided_)
-    for (const Line& version : choices.versions)
-      versions += hash_line(choices.line, version.data());
+    versions = std::accumulate(choices.hashes.begin(), choices.hashes.end(), versions);
   std::uint64_t hash = mix(mix(durable_hash_, versions), point.demands());
   if (point.expected_contents != nullptr)
     for (const auto& [key, value] : *point.expected_contents)

@@ -101,6 +101,7 @@ private:
 
   std::size_t choose(std::size_t slot) override;
   void explore_points(Persistency& model, Point point, const Contents* recovered);
+  bool is_walk_over(const Point& point) const;
   static std::vector<std::byte> in_lines(std::span<const std::byte> image);
   void prepare();
   void count_stores();
@@ -116,6 +117,7 @@ private:
   void explore_known_reads(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
   bool another_pass();
+  bool is_share_pass() const;
   void explore_unknown_reads(const Persistency& model, const Point& point);
   bool is_own(const Piece& piece) const;
   void explore_overdue(const Persistency& model, const Point& point);

@@ -52,11 +52,12 @@ void Explorer::explore_suspects_at(const Persistency& model, const Point& point)
     return next_suspect_ < suspects_.size() &&
            (model.at_end() || suspects_[next_suspect_].after < point.event);
   };
+  if (due()) list_versions(model, undecided_);
   for (; due() && !exhausted(); ++next_suspect_) {
     const Suspect& suspect = suspects_[next_suspect_];
     std::vector<std::size_t> newest(undecided_.size()), without, alone(undecided_.size());
     for (std::size_t slot = 0; slot < newest.size(); ++slot)
-      newest[slot] = undecided_[slot].newest;
+      newest[slot] = undecided_[slot].newest();
     without = newest;
     bool pending = false;
     for (std::size_t slot = 0; slot < newest.size(); ++slot) {
@@ -65,10 +66,7 @@ void Explorer::explore_suspects_at(const Persistency& model, const Point& point)
                                       [&](const Piece& one) { return one.event == suspect.store; });
       if (piece == pieces.end()) continue;
       pending = true;
-      const auto before = static_cast<std::uint32_t>(piece - pieces.begin());
-      const std::vector<std::uint32_t>& counts = undecided_[slot].pieces;
-      without[slot] = static_cast<std::size_t>(
-          std::upper_bound(counts.begin(), counts.end(), before) - counts.begin() - 1);
+      without[slot] = undecided_[slot].after[static_cast<std::size_t>(piece - pieces.begin())];
       alone[slot] = newest[slot];
     }
     if (suspect.early) explore_image(model, point, newest);
@@ -79,10 +77,12 @@ void Explorer::explore_suspects_at(const Persistency& model, const Point& point)
 void Explorer::explore_new_places_at(const Persistency& model, const Point& point) {
   if (exhausted()) return;
   const std::vector<std::size_t> stores = new_places(point);
+  if (stores.empty()) return;
+  list_versions(model, undecided_);
   if (stage_of_ == Stage::brief_places) {
     for (const std::size_t store : stores)
       explore_around(model, point, store);
-  } else if (!stores.empty()) {
+  } else {
     const bool lines = explore_single_lines(model, point, true);
     if (explore_prefixes(model, point, true) && lines) note_tried_stores(point);
   }

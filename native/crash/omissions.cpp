@@ -139,13 +139,14 @@ bool uses_logs(const Log& log) {
 
 Missing left_out(const Log& log, std::size_t at) {
   const Event& event = log.events[at];
-  if (of_library(event.site)) return Missing::logic;
+  if (of_library(event.site) || !uses_logs(log)) return Missing::logic;
   const Logged range = logged(log, at, event.address, event.bytes);
   if (!range.anything || range.before || !ever_logged(log, event)) return Missing::logic;
   return range.after ? Missing::late_log : Missing::log;
 }
 
 LeftOut first_left_out(const Log& log, std::size_t at) {
+  if (!uses_logs(log)) return {};
   const Span span = span_around(log, at);
   for (std::size_t i = span.first; i < span.last; ++i)
     if (stores(log.events[i]))

@@ -21,6 +21,12 @@ void await(PendingLine& pending, std::uint16_t thread) {
   pending.awaiting.emplace_back(thread, all);
 }
 
+/// Of all models of this thread.
+std::uint64_t next_generation() {
+  thread_local std::uint64_t last = 0;
+  return ++last;
+}
+
 /// Where the piece at `at` of a store ends: at a multiple of 8 bytes, or with the store.
 std::uint64_t end_of_piece(std::uint64_t at, std::uint64_t end) {
   return std::min(end, (at / 8 + 1) * 8);
@@ -31,8 +37,10 @@ std::uint64_t end_of_piece(std::uint64_t at, std::uint64_t end) {
 Persistency::Persistency(const storelog::Log& log, CacheLoss loss, std::span<std::byte> durable,
                          std::vector<PendingLine> carried, bool recovery)
     : log_(log), loss_(loss), recovery_(recovery), durable_(durable), pending_(std::move(carried)) {
-  for (PendingLine& line : pending_)
+  for (PendingLine& line : pending_) {
+    line.generation = next_generation();
     line.awaiting.clear(); // threads and their fences are gone with the crash
+  }
   index_pending();
 }
 
@@ -161,7 +169,7 @@ void Persistency::add_store(const Event& event, bool non_temporal) {
     PendingLine* pending = find(line);
     if (pending == nullptr) {
       slots_.emplace(line, pending_.size());
-      pending = &pending_.emplace_back(PendingLine{line, {}, event.host, {}});
+      pending = &pending_.emplace_back(PendingLine{line, next_generation(), {}, event.host, {}});
     }
     pending->pieces.push_back({static_cast<std::uint32_t>(&event - log_.events.data()),
                                static_cast<std::uint8_t>(at % line_bytes),
@@ -176,7 +184,7 @@ void Persistency::settle_piece(const Event& event) {
   const std::uint64_t at = event.address + settled_;
   const std::uint64_t end = end_of_piece(at, event.address + event.bytes);
   const auto line = static_cast<std::uint32_t>(at / line_bytes);
-  const Changed before{line, version({line, {}, {}, {}}, 0)};
+  const Changed before{line, version({line, 0, {}, {}, {}}, 0)};
   changed_.push_back(before);
   if (settled_ == 0) before_torn_.clear();
   if (before_torn_.empty() || before_torn_.back().line != line) before_torn_.push_back(before);
@@ -222,6 +230,7 @@ void Persistency::make_durable(PendingLine& pending, std::size_t pieces) {
   const Line now = version(pending, pieces);
   changed_.push_back({pending.line, version(pending, 0)});
   std::memcpy(durable_.data() + std::size_t{pending.line} * line_bytes, now.data(), line_bytes);
+  pending.generation = next_generation();
   pending.pieces.erase(pending.pieces.begin(),
                        pending.pieces.begin() + static_cast<std::ptrdiff_t>(pieces));
 }

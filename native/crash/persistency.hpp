@@ -60,6 +60,9 @@ struct Piece {
 /// A line with stores that may or may not be durable.
 struct PendingLine {
   std::uint32_t line = 0;
+  /// Differs from that of every line and time with other pieces, but for some that were added, or with
+  /// other durable contents.
+  std::uint64_t generation = 0;
   std::vector<Piece> pieces; ///< in program order
   std::uint8_t host = 0;     ///< in whose caches it is dirty
   /// (thread, how many pieces its next fence makes durable)

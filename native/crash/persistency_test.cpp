@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 #include <set>
 
+#include "base/random.hpp"
+#include "crash/arena.hpp"
+
 using namespace nearfar::crash;
 using namespace nearfar::storelog;
 
@@ -183,4 +186,39 @@ TEST_CASE("unaligned and long stores are cut where eight aligned bytes end") {
   REQUIRE(model.pending().size() == 2);
   CHECK(static_cast<int>(model.pending()[0].pieces[0].bytes) == 4);
   CHECK(static_cast<int>(model.pending()[1].pieces[0].bytes) == 8);
+}
+
+TEST_CASE("versions that are taken from an earlier list are those of a new one") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    nearfar::Random random(seed);
+    Program p;
+    for (int i = 0; i < 200; ++i) {
+      const std::size_t word = random.below(32);
+      switch (random.below(6)) {
+      case 0: p.write_back(word); break;
+      case 1: fence(); break;
+      default: p.set(word, random.below(3)); // values come again
+      }
+    }
+    Persistency model(p.recorder.log(), CacheLoss::all, p.durable);
+    std::vector<Undecided> kept;
+    while (model.next()) {
+      if (random.below(3) == 0) continue; // not each point is listed
+      std::vector<Undecided> fresh;
+      list_versions(model, kept);
+      list_versions(model, fresh);
+      REQUIRE(kept.size() == fresh.size());
+      for (std::size_t slot = 0; slot < kept.size(); ++slot) {
+        CHECK(kept[slot].line == fresh[slot].line);
+        CHECK(kept[slot].versions == fresh[slot].versions);
+        CHECK(kept[slot].pieces == fresh[slot].pieces);
+        CHECK(kept[slot].after == fresh[slot].after);
+        CHECK(kept[slot].differing == fresh[slot].differing);
+        const PendingLine& pending = model.pending()[slot];
+        for (std::size_t pieces = 0; pieces <= pending.pieces.size(); ++pieces)
+          CHECK(kept[slot].versions[kept[slot].after[pieces]] == model.version(pending, pieces));
+      }
+    }
+  }
 }

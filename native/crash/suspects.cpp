@@ -151,7 +151,7 @@ private:
     for (const auto& [store, line] : std::exchange(fresh_, {}))
       if (const auto known = dirty_.find(line);
           known != dirty_.end() &&
-          std::find(known->second.begin(), known->second.end(), store) != known->second.end()) {
+          std::find(known->second.rbegin(), known->second.rend(), store) != known->second.rend()) {
         add(overdue, store, number);
         overdue_.emplace(store, number);
       }
