@@ -11,7 +11,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import Outcome, RunNearfar
-from crashing import BUGGY, FIXED, document, needs_explorer, needs_libpmem
+from crashing import BUGGY, FIXED, PROGRAMS, document, needs_explorer, needs_libpmem
 from nearfar.verify.reopening import IMAGE, command_on_image
 from test_crash_pools import STEPS, shm
 
@@ -95,7 +95,7 @@ def test_a_program_that_dies_without_a_crash_checks_no_image(
     """Its death on an image would prove nothing."""
     text = FIXED.replace("  for (uint64_t v", "  if (j->count >= 3) abort();\n  for (uint64_t v")
     done = reopened(run_nearfar, tmp_path, "#include <stdlib.h>\n" + text, json="no.json")
-    done.assert_refused(2, "killed by signal 6 (Aborted): it is not started on images")
+    done.assert_refused(3, "killed by signal 6 (Aborted): it is not started on images")
 
 
 def test_an_image_is_replayed_from_any_directory(
@@ -116,7 +116,7 @@ def test_a_program_that_cannot_be_started_on_images_is_refused(
 ) -> None:
     anew = FIXED.replace("  struct journal *j", "  remove(argv[1]);\n  struct journal *j")
     done = reopened(run_nearfar, tmp_path, anew, json="no.json")
-    done.assert_refused(2, "the program makes another file of it: it is not started on images")
+    done.assert_refused(3, "the program makes another file of it: it is not started on images")
     fixed_path = FIXED.replace("argv[argc - 1]", '"pool.other"')
     done = reopened(run_nearfar, tmp_path, fixed_path, json="no.json")
     done.assert_refused(2, "no argument of the program names its pool")
@@ -214,3 +214,43 @@ def test_a_pool_of_our_own_is_opened_by_its_program(
 
 def test_a_program_without_a_pool_is_refused_without_a_checker(run_nearfar: RunNearfar) -> None:
     run_nearfar("crash", "run", "--", "true").assert_refused(2, "mapped no file to be recorded")
+
+
+@pytest.fixture(scope="module")
+def ended_early(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ended")
+    return compile_c(
+        folder, "ended_early", (PROGRAMS / "ended_early.c").read_text(), "-O3", "-lpmem"
+    )
+
+
+def test_the_addresses_of_one_line_are_one_finding(
+    ended_early: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    pool = tmp_path / "pool"
+    flags = ["--json", "-", "--images", str(tmp_path / "images")]
+    done = run_nearfar("crash", "run", *flags, "--", str(ended_early), str(pool), "forget")
+    found = document(done)
+    assert [one["missing"] for one in found["findings"]] == ["flush"], done
+    assert found["violations"] == found["findings"][0]["violations"] > 1
+    kept = (tmp_path / "images").glob("*.image")
+    assert [str(path) for path in kept] == [found["findings"][0]["image"]]
+
+
+def test_a_program_that_ends_early_is_judged_by_what_a_fence_has_passed(
+    ended_early: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(ended_early), pool, "kill")
+    assert (done.code, document(done)["findings"]) == (3, []), done
+    assert "ended by SIGTERM" in done.stderr
+
+
+def test_a_program_that_fails_on_each_pool_cannot_check_images(
+    ended_early: Path, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "run", "--", str(ended_early), pool, "abort")
+    assert done.code == 3
+    assert "the program was killed by signal 6" in done.stderr
+    assert "open that pool in its place and end with 0, or give a --checker" in done.stderr

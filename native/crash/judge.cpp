@@ -205,6 +205,7 @@ void Judge::flush(const JudgedEvent& event) {
 }
 
 void Judge::fence(Thread& thread) {
+  thread.fence = head_->fence = head_->sequence;
   drain(thread.awaiting, [&](const Note& flushed) {
     lines_.for_known_lines(flushed.address, flushed.bytes,
                            [&](LineState& line, const LinePart& part) {
@@ -387,6 +388,13 @@ Words Judge::awaiting_commit(const LineState& line) const {
   return words;
 }
 
+/// Whether the thread of a store that is not flushed has made a fence since.
+bool Judge::is_overdue(const LineState& line, unsigned word) const {
+  const std::uint16_t thread = line.thread[word];
+  const std::uint32_t fence = thread == any_thread ? head_->fence : threads_[thread].fence;
+  return (line.dirty & bit(word)) != 0 && !is_later(line.sequence[word], fence);
+}
+
 void Judge::finish(bool ended) {
   for (std::uint32_t i = 0; i < head_->threads; ++i) {
     if (!threads_[i].active) continue;
@@ -419,6 +427,7 @@ void Judge::finish(bool ended) {
     for_each_word(without(line.dirty | line.awaiting, unjudged), [&](unsigned word) {
       const std::uint64_t number = part.line * words_of_line + word;
       const bool dirty = (line.dirty & bit(word)) != 0;
+      if (!ended && !is_overdue(line, word)) return;
       if (number != store.end || dirty != store.dirty || line.site[word] != store.site ||
           line.sequence[word] != store.sequence) {
         add_store();

@@ -90,7 +90,8 @@ public:
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 
-  /// Adds what is not durable and, if the program ended by itself, transactions that are open.
+  /// Adds what is not durable and transactions that are open. Of a program that did not end by itself,
+  /// only what a fence has passed: the rest could have been flushed.
   void finish(bool ended);
   /// Each rule and site once, in any order.
   std::span<const JudgedFinding> findings() const { return {findings_, head_->findings}; }
@@ -119,12 +120,13 @@ private:
     std::uint32_t made;     ///< objects that it allocated since its last transaction, or in it
     std::uint32_t transaction;
     std::uint32_t begin; ///< site
+    std::uint32_t fence; ///< sequence at its last fence
     bool active;
     bool left_open; ///< its last transaction had not ended when the program did
   };
   struct Head {
     std::uint64_t events, stores;
-    std::uint32_t sequence, transactions, findings, notes, unused_note;
+    std::uint32_t sequence, fence, transactions, findings, notes, unused_note;
     std::uint32_t threads; ///< one more than the largest number
     bool full;
   };
@@ -139,6 +141,7 @@ private:
   void end(Thread& thread, bool committed);
   void judge_store(const Thread& thread, const Note& store);
   bool is_active(std::uint32_t transaction) const;
+  bool is_overdue(const LineState& line, unsigned word) const;
   bool is_left_open(std::uint32_t transaction) const;
   LineState& own_part(LineState& line, const Thread& thread);
   bool has_all(const Thread& thread, std::uint64_t address, std::uint64_t bytes) const;

@@ -84,9 +84,9 @@ std::vector<LintFinding> judged(const Program& program, bool ended = true) {
   return with_sites(judge.findings(), sites);
 }
 
-Found found(const Program& program) {
+Found found(const Program& program, bool ended = true) {
   Found all;
-  for (const LintFinding& finding : judged(program))
+  for (const LintFinding& finding : judged(program, ended))
     all.emplace_back(finding.rule, finding.site.line());
   return all;
 }
@@ -235,6 +235,16 @@ TEST_CASE("a log of an earlier transaction of another thread does not count") {
   program.add(EventKind::tx_end, 0, 0, 1);
   program.begin().store(0).persist(0).end();
   CHECK(found(program) == Found{{Rule::unlogged_flush, 5}});
+}
+
+TEST_CASE("a program that is killed could have flushed what no fence has passed") {
+  CHECK(found(Program().store(0), false).empty());
+  CHECK(found(Program().store(0).flush(0), false).empty());
+  CHECK(found(Program().store(0).store(64).persist(64), false) == Found{{Rule::unflushed, 1}});
+  CHECK(found(Program().store(64).persist(64).store(0), false).empty());
+  Program other; // the fence is of another thread
+  other.store(0).add(EventKind::fence, 0, 0, 1);
+  CHECK(found(other, false).empty());
 }
 
 TEST_CASE("bytes of a word are logged each for itself") {

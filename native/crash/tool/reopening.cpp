@@ -43,10 +43,11 @@ Reopening::Reopening(Program program, const os::File& image, os::File output,
   setenv("NEARFAR_CRASH_IMAGE", program_.path, 1);
 }
 
-std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, const char* when) {
+std::vector<std::string> Reopening::expect(std::span<const std::byte> pool,
+                                           const std::string& when) {
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& what) {
-    warnings.push_back("on the pool " + std::string(when) + ", " + what);
+    warnings.push_back("on the pool " + when + ", " + what);
   };
   if (method_.inspected) {
     method_.inspected = inspect::identify(inspect::MemoryView(pool)) == inspect::FileKind::object;

@@ -36,7 +36,7 @@ public:
 
   /// Expects from now on what happens on the image as it is; `when` names it in warnings. Returns
   /// these.
-  std::vector<std::string> expect(std::span<const std::byte> pool, const char* when);
+  std::vector<std::string> expect(std::span<const std::byte> pool, const std::string& when);
   /// After that for each pool that is known to be good: a program that fails on all of them says
   /// nothing of others, and is not started. Returns warnings.
   std::vector<std::string> require_success();

@@ -41,15 +41,18 @@ std::vector<std::byte> last_image(const storelog::Log& log) {
 }
 
 /// Has the program show what it does with undamaged pools. Returns warnings.
-std::vector<std::string> expect(Reopening& check, const storelog::Log& log, Arena& arena) {
+std::vector<std::string> expect(Reopening& check, const storelog::Log& log, std::uint64_t unseen,
+                                Arena& arena) {
   std::vector<std::string> warnings;
-  const auto on = [&](const std::vector<std::byte>& pool, const char* when) {
+  const auto on = [&](const std::vector<std::byte>& pool, const std::string& when) {
     arena.copy_all(pool);
     for (std::string& warning : check.expect({arena.memory(), arena.bytes()}, when))
       warnings.push_back(std::move(warning));
     arena.restore(pool);
   };
-  on(last_image(log), "that it left");
+  const std::string lacks =
+      " as recorded, without at least " + std::to_string(unseen) + " bytes that were stored unseen";
+  on(last_image(log), "that it left" + (unseen > 0 ? lacks : ""));
   on(log.image, "that it found");
   for (std::string& warning : check.require_success())
     warnings.push_back(std::move(warning));
@@ -65,10 +68,25 @@ void print_method(const Reopening::Method& method, const std::vector<std::string
   std::printf("\n");
 }
 
+/// No image can be checked. What the program does with its pool is not a matter of arguments.
+Error nothing_checks(const std::vector<std::string>& warnings, bool input_is_lost) {
+  if (warnings.empty())
+    return Error::make(Errc::bad_input,
+                       "nothing can check the images: no argument of the program names its pool")
+        .try_next("name the pool in an argument of the program, or give a --checker");
+  Error error =
+      Error::make(Errc::os_error, "nothing can check the images: %s", warnings.back().c_str());
+  if (input_is_lost)
+    return error.try_next(
+        "give its standard input as a file (< FILE), so that each start reads it, "
+        "or give a --checker");
+  return error.try_next("have the program open that pool in its place and end with 0, or give a --checker");
+}
+
 /// The program itself, of the arguments program0=, program1=, ..., and what is known of it.
 Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const storelog::Log& log,
-                                              const os::File& image, Arena& arena,
-                                              os::File output) {
+                                              std::uint64_t unseen, const os::File& image,
+                                              Arena& arena, os::File output) {
   Reopening::Program program{words_of(given, "program"), given.text("input", "/dev/null"),
                              given.text("image")};
   Reopening::Method method;
@@ -80,12 +98,10 @@ Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const stor
   auto check = std::make_unique<Reopening>(std::move(program), image, std::move(output),
                                            given.number("limit_ms", 10'000), std::move(method));
   std::vector<std::string> warnings;
-  if (!log.events.empty()) warnings = expect(*check, log, arena); // else one image is replayed
+  if (!log.events.empty())
+    warnings = expect(*check, log, unseen, arena); // else one image is replayed
   if (!check->method().inspected && !check->method().started)
-    return Error::make(Errc::bad_input, "nothing can check the images: %s",
-                       warnings.empty() ? "no argument of the program names its pool"
-                                        : warnings.back().c_str())
-        .try_next("name the pool in an argument of the program, or give a --checker");
+    return nothing_checks(warnings, given.number("input_is_lost", 0) != 0);
   print_method(check->method(), warnings);
   return std::unique_ptr<Checked>(std::move(check));
 }
@@ -93,7 +109,8 @@ Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const stor
 /// A function, or the program of the arguments checker0=, checker1=, ... with the image's path; the
 /// program under test if none is given.
 Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const storelog::Log& log,
-                                            const os::File& file, Arena& arena, os::File output) {
+                                            std::uint64_t unseen, const os::File& file,
+                                            Arena& arena, os::File output) {
   const char* image = given.text("image");
   const std::uint64_t limit_ms = given.number("limit_ms", 10'000);
   const char* function = given.text("checker_function");
@@ -101,7 +118,7 @@ Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const storel
     return function_checker(given.text("checker_library"), function, image, std::move(output),
                             limit_ms);
   std::vector<char*> arguments = words_of(given, "checker");
-  if (arguments.empty()) return reopening_of(given, log, file, arena, std::move(output));
+  if (arguments.empty()) return reopening_of(given, log, unseen, file, arena, std::move(output));
   arguments.push_back(const_cast<char*>(image));
   arguments.push_back(nullptr);
   return program_checker(std::move(arguments), std::move(output), limit_ms,
@@ -173,7 +190,7 @@ int run(const Arguments& given) {
     options.from = first_of_others(trace.log, static_cast<std::uint16_t>(given.number("held", 0)));
   Arena arena(shared->range.data(), trace.log.pool_bytes, changes ? shared->file.fd() : -1);
   Result<std::unique_ptr<Checked>> checker =
-      checker_of(given, trace.log, shared->file, arena, std::move(*output));
+      checker_of(given, trace.log, read.unseen_bytes, shared->file, arena, std::move(*output));
   if (!checker) return print_error(checker.error());
   if (two_hosts) {
     const HostExploration found = explore_hosts(**checker, arena, trace, options, print_progress);

@@ -228,7 +228,7 @@ def with_lines(result: Exploration) -> None:
         calls = program_calls(line.calls, known)
         return replace(line, store=named(line.store), caller=named(line.caller), calls=calls)
 
-    result.findings = [
+    found = [
         replace(
             finding,
             store=named(finding.store),
@@ -243,3 +243,22 @@ def with_lines(result: Exploration) -> None:
         )
         for finding in result.findings
     ]
+    result.findings = _merged(found)
+
+
+def _merged(findings: list[Finding]) -> list[Finding]:
+    """One finding for each cause: the compiler can make several code addresses of a line. The image
+    of the first is kept."""
+    first: dict[tuple[object, ...], Finding] = {}
+    for number, finding in enumerate(findings):
+        cause: tuple[object, ...] = (number,)
+        if finding.store:
+            cause = (finding.failure, finding.sentence(), finding.store_calls, finding.held)
+            cause = (*cause, finding.caches_lost, finding.during_recovery)
+        known = first.get(cause)
+        if known is None:
+            first[cause] = finding
+            continue
+        first[cause] = replace(known, violations=known.violations + finding.violations)
+        Path(finding.image).unlink(missing_ok=True)
+    return list(first.values())

@@ -143,7 +143,8 @@ class Finding:
         order = f" before {before}" if self.before else late
         inlined = f" (inlined into {', '.join(self.inlined_into)})" if self.inlined_into else ""
         store = _called(self.store + inlined, self.store_caller)
-        return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"
+        missing = MISSING.get(self.missing, self.missing)
+        return f"the store of {store} {missing}{order}".rstrip(",")
 
 
 @dataclass(frozen=True)

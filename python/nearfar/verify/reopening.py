@@ -52,6 +52,15 @@ def input_file() -> str:
     return os.devnull
 
 
+def input_is_lost() -> bool:
+    """Whether standard input is a pipe or a socket, which only the recorded run reads."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
 def method_arguments(method: Mapping[str, object]) -> dict[str, object]:
     """How images were checked (Exploration.reopening), as the explorer reads it."""
     expected = method.get("expected")

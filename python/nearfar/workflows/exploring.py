@@ -18,6 +18,7 @@ from nearfar.verify.reopening import (
     command_arguments,
     command_on_image,
     input_file,
+    input_is_lost,
     method_arguments,
     recorded_pool,
 )
@@ -147,6 +148,7 @@ def _run_once(
             "limit_ms": asked["limit_ms"],
             "platform": asked["platform"],
             "hosts": work.hosts,
+            "input_is_lost": int(input_is_lost()),
             **_turn_arguments(recording.turn),
         }
         result = _explore("run", arguments, progress)

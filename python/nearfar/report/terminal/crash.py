@@ -12,7 +12,9 @@ from nearfar.verify.findings import CRASHES, FAILURES, CrashCount, Exploration, 
 def exploration(result: Exploration) -> Text:
     """Return counts, then each finding with its cause and the command that repeats it."""
     covered = (
-        "every image was explored"
+        "not all images were explored"
+        if result.interrupted
+        else "every image was explored"
         if result.states_left == 0
         else f"at most {count_text(result.states_left)} images are left"
     )
@@ -125,8 +127,9 @@ def _finding(number: int, finding: Finding, hosts: bool) -> str:
         f"{_counted(finding.violations, 'image')}, "
         f"the first is image {finding.found_at_image:,}",
     ]
-    if finding.store_calls:
-        lines.insert(3, f"   called from {', '.join(finding.store_calls)}")
+    calls = [call for call in finding.store_calls if call != finding.store_caller]
+    if calls:
+        lines.insert(3, f"   called from {', '.join(calls)}")
     if hosts:
         lines.append(f"   {CRASHES[finding.caches_lost]}")
     if finding.held:
