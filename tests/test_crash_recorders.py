@@ -169,3 +169,20 @@ def test_what_is_not_seen_makes_the_result_inconclusive(
         assert found["verdict"] == ("clean" if way == "plain" else "inconclusive")
         unseen = [warning for warning in found["warnings"] if "stored unseen" in warning]
         assert len(unseen) == (way != "plain")
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_locks_in_the_pool_are_not_judged(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "locks_in_pool", "-pthread")
+    flags = ("--json", "-", "--recorder", recorder)
+    done = run_nearfar("crash", "lint", *flags, "--", str(program), str(tmp_path / "pool"))
+    found = document(done)
+    assert (done.code, found["verdict"]) == (0, "clean"), done
+    assert not [one for one in found["findings"] if one["level"] == "error"]
+
+
+def test_instrumented_programs_can_change_16_bytes_atomically(tmp_path: Path) -> None:
+    program = compiled_for("instrumented", tmp_path, "wide_atomics", "-pthread", "-mcx16")
+    subprocess.run([program], check=True)

@@ -7,6 +7,7 @@
 
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/libpmemobj.hpp"
+#include "crash/runtime/locks.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -64,6 +65,13 @@ void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now) {
 std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
   if (pool_bytes == 0 || !is_counted()) return 0;
   const std::uint64_t end = std::min(region.offset + region.bytes, pool_bytes);
+  for_each_lock(region.offset, end - region.offset, [&](std::uint64_t offset, std::uint64_t size) {
+    const char* const now = region.alias + (offset - region.offset);
+    if (kept == nullptr)
+      std::memcpy(shadow + offset, now, size);
+    else
+      keep_seen(offset, size, now);
+  });
   std::uint64_t bytes = 0;
   for (std::uint64_t at = (region.offset + stride - 1) / stride * stride; at < end; at += stride) {
     const std::uint64_t size = std::min(page_bytes, end - at);

@@ -11,6 +11,7 @@
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
+#include "crash/runtime/locks.hpp"
 #include "crash/runtime/turns.hpp"
 
 namespace nearfar::crash::runtime {
@@ -58,6 +59,12 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
   if (offset >= recording.pool_bytes) return;
   const std::size_t lines =
       std::min<std::uint64_t>((bytes + 63) / 64 * 64, recording.pool_bytes - offset);
+  if (!faults)
+    for_each_lock(offset, lines, [&](std::uint64_t lock, std::uint64_t size) {
+      const std::uint64_t first = std::max(lock, offset);
+      const std::uint64_t last = std::min(lock + size, offset + lines);
+      std::memcpy(recording.shadow + first, region.alias + (first - region.offset), last - first);
+    });
   const bool of_library = !faults && is_in_library(code);
   const Stored changes =
       of_library ? Stored{.site = site_of(*recording.writer, code)} : Stored{0, 0};

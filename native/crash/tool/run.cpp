@@ -80,7 +80,8 @@ Error nothing_checks(const std::vector<std::string>& warnings, bool input_is_los
     return error.try_next(
         "give its standard input as a file (< FILE), so that each start reads it, "
         "or give a --checker");
-  return error.try_next("have the program open that pool in its place and end with 0, or give a --checker");
+  return error.try_next(
+      "have the program open that pool in its place and end with 0, or give a --checker");
 }
 
 /// The program itself, of the arguments program0=, program1=, ..., and what is known of it.

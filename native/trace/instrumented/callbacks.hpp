@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "trace/instrumented/wide_atomics.hpp"
+
 #define NEARFAR_CODE __builtin_return_address(0)
 #define NEARFAR_CALLBACK [[gnu::visibility("default")]]
 
@@ -55,41 +57,42 @@ NEARFAR_ACCESS(16)
 
 // Atomic operations are replaced by these calls, which must carry them out: always in the strongest
 // order, for one thread explores and speed is elsewhere.
-#define NEARFAR_ATOMIC_CHANGE(bits, type, name)                                                    \
+#define NEARFAR_ATOMIC_CHANGE(bits, type, builtin, name)                                           \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const type result = __atomic_##name(at, value, __ATOMIC_SEQ_CST);                              \
+    const type result = builtin##name(at, value, __ATOMIC_SEQ_CST);                                \
     on_atomic(const_cast<type*>(at), true);                                                        \
     return result;                                                                                 \
   }
-#define NEARFAR_ATOMIC(bits, type)                                                                 \
+#define NEARFAR_ATOMIC(bits, type, builtin)                                                        \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
     on_read(const_cast<const type*>(at), sizeof *at, NEARFAR_CODE);                                \
-    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \
+    return builtin##load_n(at, __ATOMIC_SEQ_CST);                                                  \
   }                                                                                                \
   NEARFAR_CALLBACK void __tsan_atomic##bits##_store(volatile type* at, type value, int) {          \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
+    builtin##store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
     on_atomic(const_cast<type*>(at), true);                                                        \
   }                                                                                                \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {       \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const type result = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                          \
+    const type result = builtin##exchange_n(at, value, __ATOMIC_SEQ_CST);                          \
     on_atomic(const_cast<type*>(at), true);                                                        \
     return result;                                                                                 \
   }                                                                                                \
-  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_add)                                                     \
-  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_sub)                                                     \
-  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_and)                                                     \
-  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_or)                                                      \
-  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_xor)                                                     \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_add)                                            \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_sub)                                            \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_and)                                            \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_or)                                             \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_xor)                                            \
+  NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_nand)                                           \
   NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_strong(                              \
       volatile type* at, type* expected, type value, int, int) {                                   \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
     on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const bool done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,    \
+    const bool done = builtin##compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,    \
                                                   __ATOMIC_SEQ_CST);                               \
     on_atomic(const_cast<type*>(at), done);                                                        \
     return done;                                                                                   \
@@ -103,10 +106,11 @@ NEARFAR_ACCESS(16)
     __tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, 0, 0);                     \
     return expected;                                                                               \
   }
-NEARFAR_ATOMIC(8, std::uint8_t)
-NEARFAR_ATOMIC(16, std::uint16_t)
-NEARFAR_ATOMIC(32, std::uint32_t)
-NEARFAR_ATOMIC(64, std::uint64_t)
+NEARFAR_ATOMIC(8, std::uint8_t, __atomic_)
+NEARFAR_ATOMIC(16, std::uint16_t, __atomic_)
+NEARFAR_ATOMIC(32, std::uint32_t, __atomic_)
+NEARFAR_ATOMIC(64, std::uint64_t, __atomic_)
+NEARFAR_ATOMIC(128, nearfar::trace::Wide, nearfar::trace::wide_atomic_)
 #undef NEARFAR_ATOMIC
 #undef NEARFAR_ATOMIC_CHANGE
 

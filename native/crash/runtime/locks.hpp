@@ -1,0 +1,35 @@
+// Locks that lie in the pool: what they hold means nothing after a crash, so it is not judged, and is no
+// store that was missed.
+//
+// Thread safety  none but report_lock(): callers hold the recorder's lock
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::crash::runtime {
+
+/// A thread uses a lock, a semaphore, a condition variable or a barrier; no-op if it is not in the pool.
+void report_lock(const volatile void* at, std::size_t bytes, const void* code);
+
+struct LockRange {
+  std::uint64_t offset, bytes; ///< in the pool
+};
+/// The locks in the order of their first use. Stores to the rest count as stores that were not seen.
+struct LockRanges {
+  static constexpr int most = 1024;
+  LockRange range[most];
+  int count = 0;
+};
+extern LockRanges lock_ranges;
+
+/// Calls visit(offset in the pool, bytes) for each lock in a range of the pool.
+template <class Visit>
+void for_each_lock(std::uint64_t offset, std::uint64_t bytes, const Visit& visit) {
+  for (int i = 0; i < lock_ranges.count; ++i)
+    if (const LockRange& lock = lock_ranges.range[i];
+        lock.offset < offset + bytes && offset < lock.offset + lock.bytes)
+      visit(lock.offset, lock.bytes);
+}
+
+} // namespace nearfar::crash::runtime
