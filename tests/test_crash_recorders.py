@@ -183,6 +183,14 @@ def test_locks_in_the_pool_are_not_judged(
     assert not [one for one in found["findings"] if one["level"] == "error"]
 
 
+def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
+    """It links ThreadSanitizer's library, too."""
+    flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]
+    program = tmp_path / "wide_atomics"
+    subprocess.run(["gcc", PROGRAMS / "wide_atomics.c", "-o", program, *flags], check=True)
+    subprocess.run([program], check=True)
+
+
 def test_instrumented_programs_can_change_16_bytes_atomically(tmp_path: Path) -> None:
     program = compiled_for("instrumented", tmp_path, "wide_atomics", "-pthread", "-mcx16")
     subprocess.run([program], check=True)

@@ -23,6 +23,7 @@ using nearfar::crash::runtime::settle_stores;
 
 NEARFAR_HANDOVER(int, pthread_join, (pthread_t thread, void** result), (thread, result))
 NEARFAR_HANDOVER(int, pthread_kill, (pthread_t thread, int signal), (thread, signal), noexcept)
+NEARFAR_HANDOVER(int, raise, (int signal), (signal), noexcept)
 NEARFAR_HANDOVER(int, kill, (pid_t process, int signal), (process, signal), noexcept)
 NEARFAR_HANDOVER(ssize_t, send, (int fd, const void* data, std::size_t bytes, int flags),
                  (fd, data, bytes, flags))
