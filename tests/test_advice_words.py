@@ -231,6 +231,14 @@ def test_the_command_names_tiers_of_this_machine() -> None:
     )
 
 
+def test_a_profile_of_a_user_is_no_tier_of_the_command() -> None:
+    """The record has the name in the file, not the file's."""
+    tiers = {"far": "cxlbox", "near": "dimm0"}
+    assert apply_command(result(plan="p.plan", pid=None, perf=None, sites=[], **tiers)) == (
+        "nearfar run --plan p.plan --tier far=TIER --check -- goprog"
+    )
+
+
 def test_an_object_that_all_calls_share_is_named_once() -> None:
     def named(at: str) -> str:
         return site_name(SiteAdvice.model_construct(at=at, functions=[]))
@@ -238,6 +246,8 @@ def test_an_object_that_all_calls_share_is_named_once() -> None:
     assert named("a<b>::f+0x1 (l.so)>g+0x2 (l.so)") == "a<b>::f+0x1>g+0x2 (l.so)"
     assert named("f+0x1 (l.so)>g+0x2 (m.so)") == "f+0x1 (l.so)>g+0x2 (m.so)"
     assert named("g.c:6>g.c:9") == "g.c:6>g.c:9"
+    part = "os::pd_commit_memory+0x3b (libjvm.so), up to 128 MiB"
+    assert named(part) == part
 
 
 def test_an_exact_figure_has_no_interval() -> None:

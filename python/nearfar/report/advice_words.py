@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from nearfar._native import NativeError, parse_tier
 from nearfar.model.interleave import STEPS
 from nearfar.place.fractions import tier_of, weights_of
 from nearfar.process.functions import is_library, plain_name
-from nearfar.profiles import is_profile
 from nearfar.records.advice import (
     ASSUMED,
     CAPPED,
@@ -315,10 +315,13 @@ def _library_call(inside: list[str]) -> str:
 
 
 def _object_once(at: str) -> str:
-    """``f+0x1>g+0x2 (lib.so)`` of ``f+0x1 (lib.so)>g+0x2 (lib.so)``."""
-    calls = [call.rpartition(" (") for call in at.removesuffix(")").split(")>")]
+    """``f+0x1>g+0x2 (lib.so)`` of ``f+0x1 (lib.so)>g+0x2 (lib.so)``; a part of a site follows."""
+    whole, closed, part = at.rpartition(")")
+    calls = [call.rpartition(" (") for call in whole.split(")>")]
     names, objects = [name for name, _, _ in calls], {found for _, _, found in calls}
-    return f"{'>'.join(names)} ({objects.pop()})" if all(names) and len(objects) == 1 else at
+    if not closed or not all(names) or len(objects) != 1:
+        return at
+    return f"{'>'.join(names)} ({objects.pop()}){part}"
 
 
 def verdict(site: SiteAdvice) -> str:
@@ -369,14 +372,23 @@ def warnings(result: AdviceResult) -> list[str]:
 
 def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
-    tiers = [f"--tier far={'TIER' if is_profile(result.far) else shlex.quote(result.far)}"]
-    if not is_profile(result.near) and result.near != _DEFAULT_NEAR:
+    tiers = [f"--tier far={shlex.quote(result.far) if _is_tier(result.far) else 'TIER'}"]
+    if _is_tier(result.near) and result.near != _DEFAULT_NEAR:
         tiers.insert(0, f"--tier near={shlex.quote(result.near)}")
     plan = " ".join([f"--plan {shlex.quote(result.plan or '')}", *tiers, *_mixed(result)])
     if result.pid is not None:
         return f"nearfar place --pid {result.pid} {plan}"
     program = "PROGRAM" if result.perf is not None else program_command(result)
     return f"nearfar run {plan} --check -- {program}"
+
+
+def _is_tier(memory: str) -> bool:
+    """Whether a memory is one of this machine; else a device profile, by its own name."""
+    try:
+        parse_tier(memory)
+    except NativeError:
+        return False
+    return True
 
 
 def _mixed(result: AdviceResult) -> list[str]:

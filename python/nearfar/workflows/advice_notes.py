@@ -65,12 +65,12 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
             "not sampled: its memory is placed by region; start it under "
             "`nearfar advise -- PROGRAM` to place it by call site"
         )
-        moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
-        if moving:
-            notes.append(
-                f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
-                "may hold for this moment only; without range=, a rule places a whole mapping"
-            )
+    moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
+    if moving:
+        notes.append(
+            f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
+            "may hold for this moment only; with --whole-sites, each rule places a whole mapping"
+        )
     if seen.sampler.unlogged():
         notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
     if seen.sampler.lost():
