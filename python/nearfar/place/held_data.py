@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.place.program_data import PAGE_BYTES, Touched
+from nearfar.place.regions import SampledRegion
 from nearfar.place.sample_records import FAULT
 from nearfar.place.sampled_sites import Located, LocatedTouches, SiteTable
 from nearfar.place.sampled_sizes import (
@@ -36,11 +37,16 @@ _FAULTS_ON_SMALL_PAGES = 2
 
 @dataclass(frozen=True)
 class Resident:
-    """Pages of running processes that were in memory: their number from each address on."""
+    """Pages of running processes that were in memory: their number from each address on.
+
+    ``regions``: all that were seen, if some are gone by now; ``gone_bytes``: in memory of those.
+    """
 
     processes: NDArray[np.int32]
     addresses: NDArray[np.uint64]
     pages: Floats
+    regions: tuple[SampledRegion, ...] = ()
+    gone_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def held_data(
 ) -> HeldData:
     """Describe the sites of samples. ``resident``: of processes that ran before, whose first
     touches were not sampled."""
-    table = SiteTable(sampler)
+    table = SiteTable(sampler, resident.regions if resident is not None else ())
     located = table.locate(samples["process"], samples["address"], samples["data"])
     touched = _touches(table, samples, located, faults, resident)
     numbers, touched = table.divide(located, samples["kind"] != FAULT, touched)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -53,7 +55,7 @@ def _selector(kind: str, name: str) -> str:
 class Regions:
     """Regions by address."""
 
-    def __init__(self, regions: list[SampledRegion]) -> None:
+    def __init__(self, regions: Iterable[SampledRegion]) -> None:
         import numpy as np
 
         self.all = sorted(regions, key=lambda region: (region.process, region.begin))

@@ -78,17 +78,13 @@ class SiteTable:
     over after the log is memory of libc and the kernel.
     """
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: Sampler, regions: tuple[SampledRegion, ...] = ()) -> None:
+        """``regions``: that were seen; by default, those at the end."""
         import numpy as np
 
         self.places = sampler.data()
         self._files = sampler.files()
-        self._regions = Regions(
-            [
-                SampledRegion(process, begin, end, os.fsdecode(name))
-                for process, begin, end, name in sampler.regions()
-            ]
-        )
+        self._regions = Regions(regions or regions_now(sampler))
         self.sites: list[Site] = []
         self._known: dict[tuple[str, tuple[Frame, ...], str], int] = {}
         self.numbers = np.array([self._site_of(place) for place in self.places] or [0], np.int64)
@@ -186,6 +182,14 @@ class SiteTable:
         self.sites[site.number] = made[0]
         self.sites += made[1:]
         return np.array(numbers, np.int64)
+
+
+def regions_now(sampler: Sampler) -> tuple[SampledRegion, ...]:
+    """The regions of running processes, as of the last poll."""
+    return tuple(
+        SampledRegion(process, begin, end, os.fsdecode(name))
+        for process, begin, end, name in sampler.regions()
+    )
 
 
 def _is_region(place: SampledData) -> bool:

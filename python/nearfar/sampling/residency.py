@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import os
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.place.held_data import Resident
+from nearfar.place.regions import SampledRegion
+from nearfar.place.sampled_sites import regions_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,26 +26,91 @@ _IN_MEMORY_BIT, _SWAPPED_BIT = 63, 62
 _CHUNK_PAGES = 16
 #: Entries that are read at once.
 _MAX_READ = 1 << 17
+#: From one look to the next, at least; and the share of the time that looks may take.
+_MIN_PAUSE_S = 0.2
+_MAX_SHARE = 0.01
 
 
-def resident_memory(sampler: Sampler) -> Resident:
-    """The pages in memory, or in swap, of anonymous memory of processes that still run."""
+@dataclass
+class _Seen:
+    """A region, and its pages at the time when most of them were in memory."""
+
+    region: SampledRegion
+    look: int
+    addresses: NDArray[np.uint64]
+    pages: NDArray[np.float64]
+
+
+class Residency:
+    """Looks at the memory of running processes from time to time: some of it comes and goes."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, int, str], _Seen] = {}
+        self._looks = 0
+        self._next = time.monotonic() + _MIN_PAUSE_S
+
+    def look_sometimes(self, sampler: Sampler) -> None:
+        """Look, unless the last time was a short while ago, or looking takes much time."""
+        begin = time.monotonic()
+        if begin < self._next:
+            return
+        self.look(sampler)
+        cost = time.monotonic() - begin
+        self._next = begin + max(_MIN_PAUSE_S, cost / _MAX_SHARE)
+
+    def look(self, sampler: Sampler) -> None:
+        """Note the pages in memory, or in swap, of anonymous memory of processes that still run."""
+        self._looks += 1
+        for region in regions_now(sampler):
+            addresses, pages = _pages_of(region)
+            key = (region.process, region.begin, region.name)
+            before = self._seen.get(key)
+            if before is not None and before.pages.sum() > pages.sum():
+                addresses, pages = before.addresses, before.pages
+            self._seen[key] = _Seen(region, self._looks, addresses, pages)
+
+    def resident(self) -> Resident:
+        """All that was seen. Where memory was used again for another region, the last one."""
+        import numpy as np
+
+        kept: list[_Seen] = []
+        ranges: list[tuple[int, int, int]] = []  # of those, by address
+        for seen in sorted(self._seen.values(), key=lambda one: -one.look):
+            its = (seen.region.process, seen.region.begin, seen.region.end)
+            at = bisect.bisect(ranges, its)
+            if not any(_overlap(its, newer) for newer in ranges[max(at - 1, 0) : at + 1]):
+                ranges.insert(at, its)
+                kept.append(seen)
+        gone = sum(float(one.pages.sum()) for one in kept if one.look < self._looks)
+        none = _Seen(SampledRegion(0, 0, 0, ""), 0, np.zeros(0, np.uint64), np.zeros(0))
+        return Resident(
+            np.concatenate(
+                [np.full(len(one.pages), one.region.process, np.int32) for one in [none, *kept]]
+            ),
+            np.concatenate([one.addresses for one in [none, *kept]]),
+            np.concatenate([one.pages for one in [none, *kept]]),
+            tuple(one.region for one in kept),
+            round(gone) * os.sysconf("SC_PAGESIZE"),
+        )
+
+
+def _overlap(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
+    return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]
+
+
+def _pages_of(region: SampledRegion) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """The pages of a region in memory, by chunks that have some: address and number."""
     import numpy as np
 
     page_bytes = os.sysconf("SC_PAGESIZE")
-    processes, addresses, pages = [], [], []
-    for process, begin, end, _ in sampler.regions():
-        for first, present in _present(process, begin // page_bytes, end // page_bytes):
-            chunks = _chunks(present)
-            used = np.flatnonzero(chunks)
-            addresses.append(
-                (first + used * _CHUNK_PAGES).astype(np.uint64) * np.uint64(page_bytes)
-            )
-            pages.append(chunks[used])
-            processes.append(np.full(len(used), process, np.int32))
-    if not pages:
-        return Resident(np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0))
-    return Resident(np.concatenate(processes), np.concatenate(addresses), np.concatenate(pages))
+    addresses, pages = [np.zeros(0, np.uint64)], [np.zeros(0)]
+    first, end = region.begin // page_bytes, region.end // page_bytes
+    for at, present in _present(region.process, first, end):
+        chunks = _chunks(present)
+        used = np.flatnonzero(chunks)
+        addresses.append((at + used * _CHUNK_PAGES).astype(np.uint64) * np.uint64(page_bytes))
+        pages.append(chunks[used])
+    return np.concatenate(addresses), np.concatenate(pages)
 
 
 def _chunks(present: NDArray[np.bool_]) -> NDArray[np.float64]:

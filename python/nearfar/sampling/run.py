@@ -21,7 +21,7 @@ from nearfar.errors import BadInputError
 from nearfar.place.sample_records import CLOCK, FAULT, ordered_samples
 from nearfar.process.helpers import preloadable
 from nearfar.process.launch import StartError, run
-from nearfar.sampling.residency import resident_memory
+from nearfar.sampling.residency import Residency
 
 if TYPE_CHECKING:
     from nearfar._native import Sampler
@@ -190,9 +190,11 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         raise BadInputError(error.args[1], error.args[2]) from None
     before = _system_s(sampler)
     begin = time.monotonic()
-    with Polling(sampler), contextlib.suppress(ProcessLookupError):
+    residency = Residency()
+    with Polling(sampler, residency), contextlib.suppress(ProcessLookupError):
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
+    residency.look(sampler)
     programs = _programs(sampler)
     period_ns = sampler.period_ns()
     user_s = sum(count for _, count in programs) * period_ns * 1e-9 / sampler.enabled_share()
@@ -206,7 +208,7 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         0,
         programs,
         pid=pid,
-        resident=resident_memory(sampler),
+        resident=residency.resident(),
     )
 
 
@@ -224,8 +226,10 @@ def _wait(pid: int, time_s: float) -> None:
 class Polling:
     """Takes samples in a second thread, and closes the events at the end."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: Sampler, residency: Residency | None = None) -> None:
+        """``residency``: looks at the memory of the processes meanwhile."""
         self._sampler = sampler
+        self._residency = residency
         self._done = threading.Event()
         self.queued_s = 0.0  # that the first thread waited for a CPU
         self._thread = threading.Thread(target=self._poll)
@@ -234,6 +238,8 @@ class Polling:
         while not self._done.wait(_POLL_S):
             self._sampler.poll()
             self._note_queue()
+            if self._residency is not None:
+                self._residency.look_sometimes(self._sampler)
 
     def _note_queue(self) -> None:
         """Read how long the program's first thread waited for a CPU (proc(5), schedstat)."""

@@ -11,12 +11,15 @@ from nearfar.place.traced import BLOCK_RECORDS
 from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
+from nearfar.units import format_size
 from nearfar.workflows.program_runs import ProgramRuns
 
 #: Slowdown of tracing above which another recorder is recommended.
 SLOW_TRACING_RATIO = 60.0
 #: Programs that are named.
 MAX_NAMED_PROGRAMS = 6
+#: Memory that was unmapped meanwhile from which on a note says so.
+MUCH_GONE_BYTES = 1 << 20
 #: Names of runtimes that move the objects of a program.
 _MOVING_RUNTIMES = frozenset({"java", "node", "dotnet", "mono"})
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
@@ -64,6 +67,11 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
             "a process that was running before has no allocation sites, and its first touches are "
             "not sampled: its memory is placed by region; start it under "
             "`nearfar advise -- PROGRAM` to place it by call site"
+        )
+    if seen.resident is not None and seen.resident.gone_bytes >= MUCH_GONE_BYTES:
+        notes.append(
+            f"{format_size(seen.resident.gone_bytes)} of its memory came and went while it was "
+            "sampled; it counts with its largest size, and `nearfar place` moves what it finds"
         )
     moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
     if moving:
