@@ -75,7 +75,8 @@ def test_latencies_of_mlc_under_load_end_in_the_bandwidth_that_it_printed() -> N
 def test_a_profile_of_mlc_is_simulated(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     """MLC measures no write without a read: the 1:1 mix stands for writes."""
     file = tmp_path / "mlc.toml"
-    imported = ("profile", "import", str(DATA / "mlc_two_sockets.txt"), "--out", str(file))
+    imported = ("profile", "import", str(DATA / "mlc_two_sockets.txt"), "--nodes", "0:0")
+    imported += ("--out", str(file))
     assert run_nearfar(*imported).code == 0
     (loaded,) = sim_memories.load([str(file)], silent)
     assert loaded.scalar("write_latency_ns") == loaded.scalar("read_latency_ns")
@@ -95,7 +96,7 @@ def test_a_profile_of_mlc_is_simulated(run_nearfar: RunNearfar, tmp_path: Path) 
 def test_outputs_of_mlc_give_the_printed_latency_and_peaks(
     file: str, idle_ns: float, peaks: tuple[float, ...]
 ) -> None:
-    profile = import_profile([DATA / f"{file}.txt"], "mlc")
+    profile = import_profile([DATA / f"{file}.txt"], "mlc", nodes=(0, 0))
     assert profile.scalar("read_latency_ns") == pytest.approx(idle_ns, rel=0.01)
     assert profile.scalar("read_bandwidth_bytes_per_s") == pytest.approx(peaks[0] * 1e6, rel=0.01)
     by_share = dict(profile.curve("bandwidth_by_read_share_bytes_per_s"))
@@ -111,6 +112,15 @@ def test_bandwidths_of_mlc_are_those_between_two_nodes(nodes: tuple[int, int], r
     assert profile.scalar("read_bandwidth_bytes_per_s") == pytest.approx(rate * 1e6)
     assert set(profile.figures) == {"read_bandwidth_bytes_per_s"}  # others are of both nodes
     assert "Left out: peak bandwidths by mix, which mlc prints for all nodes" in profile.description
+
+
+def test_one_of_several_nodes_must_be_chosen(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    """By default, it would be local memory, which nobody imports for `--far`."""
+    file = str(DATA / "mlc_two_nodes.txt")
+    done = run_nearfar("profile", "import", file, "--out", str(tmp_path / "p.toml"))
+    done.assert_refused(2, "as CPUs:memory 0:0, 0:1, 1:0, 1:1")
+    assert "--nodes 0:1" in done.stderr
+    assert not (tmp_path / "p.toml").exists()
 
 
 def test_peaks_of_a_machine_of_one_node_are_bandwidths_by_mix(tmp_path: Path) -> None:

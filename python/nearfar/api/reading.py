@@ -27,12 +27,12 @@ def load(name_or_path: str) -> Subject:
 
 @public
 def import_profile(
-    files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: str = "0:0"
+    files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: str | None = None
 ) -> Profile:
     """Make a device profile from outputs of Mess (memory_curves.csv), Intel MLC and STREAM.
 
-    ``nodes``: NUMA nodes of processor and memory, for outputs of MLC. Raises BadInputError for a
-    file that is none of these, or is damaged.
+    ``nodes``: NUMA nodes of CPUs and memory, such as ``0:1``, required for outputs of MLC that have
+    several. Raises BadInputError for a file that is none of these, or is damaged.
     """
     from nearfar.workflows import profile_files
 

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
 
-def import_profile(files: Sequence[Path], name: str, tool: OtherTool | None, nodes: str) -> Profile:
-    """Read outputs of other tools. ``nodes``: of processor and memory, such as ``0:1``."""
+def import_profile(
+    files: Sequence[Path], name: str, tool: OtherTool | None, nodes: str | None
+) -> Profile:
+    """Read outputs of other tools. ``nodes``: of processor and memory, such as ``0:1``; None if the
+    files have one pair."""
     from nearfar.profiles.imports import import_profile
 
-    pair = re.fullmatch(r"(\d{1,4}):(\d{1,4})", nodes, re.ASCII)
+    pair = re.fullmatch(r"(\d{1,4}):(\d{1,4})", nodes or "0:0", re.ASCII)
     if pair is None:
         raise BadInputError(
             f"--nodes {nodes} is not a pair of nodes", "give processor and memory: --nodes 0:1"
@@ -28,7 +31,7 @@ def import_profile(files: Sequence[Path], name: str, tool: OtherTool | None, nod
             f"{name!r} is not a name for a profile",
             "use letters, digits, dots and hyphens: --name NAME",
         )
-    return import_profile(files, name, tool, (int(pair[1]), int(pair[2])))
+    return import_profile(files, name, tool, (int(pair[1]), int(pair[2])) if nodes else None)
 
 
 def write_new_profile(profile: Profile, file: Path) -> Path:

@@ -24,8 +24,10 @@ Name = Annotated[
     flags.text("--name", "NAME", "Name of the profile (default: that of the first file)."),
 ]
 Nodes = Annotated[
-    str,
-    flags.text("--nodes", "CPU:MEMORY", "NUMA nodes of processor and memory in an output of mlc."),
+    str | None,
+    flags.text(
+        "--nodes", "CPU:MEMORY", "NUMA nodes of CPUs and memory, if an output of mlc has several."
+    ),
 ]
 Out = Annotated[
     Path | None, flags.text("--out", "FILE", "File of the profile (default: NAME.toml).")
@@ -36,7 +38,7 @@ def import_(
     files: Files,
     tool: From = None,
     name: Name = None,
-    nodes: Nodes = "0:0",
+    nodes: Nodes = None,
     out: Out = None,
     json: flags.Json = None,
 ) -> None:

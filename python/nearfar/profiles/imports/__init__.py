@@ -16,11 +16,14 @@ _READERS = {"mess": mess, "mlc": mlc, "stream": stream}
 
 
 def import_profile(
-    files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: tuple[int, int] = (0, 0)
+    files: Sequence[Path],
+    name: str,
+    tool: OtherTool | None = None,
+    nodes: tuple[int, int] | None = None,
 ) -> Profile:
     """Make the profile of a memory from outputs of other tools; if several files have the same
-    figure, that of the first one is used. ``nodes``: the NUMA nodes of CPUs and memory, for a file
-    that has several.
+    figure, that of the first one is used. ``nodes``: the NUMA nodes of CPUs and memory,
+    required for a file that has several.
 
     Raises BadInputError for a file that is not such an output, or is damaged.
     """

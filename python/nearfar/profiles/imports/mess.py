@@ -36,7 +36,7 @@ def recognizes(text: str) -> bool:
     return _SHARE in head and _columns(head) is not None
 
 
-def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
+def read(text: str, path: Path, nodes: tuple[int, int] | None) -> Found:
     """Read all curves. Raises BadInputError with the line that is wrong."""
     table = csv.DictReader(text.splitlines())
     head = _head(table, path)

@@ -34,6 +34,8 @@ _OF_THE_MACHINE = {
     "loaded": "latencies under load, which mlc prints for all nodes together",
 }
 _WHOLE = "of the whole machine"
+#: Pairs of nodes that a message names.
+_MAX_PAIRS = 8
 #: What mlc prints for nodes without CPUs or memory.
 _NOT_MEASURED = ("-", "0", "0.0")
 #: A row of latencies under load: the injection delay in five digits, latency and bandwidth.
@@ -45,11 +47,15 @@ def recognizes(text: str) -> bool:
     return any(re.search(pattern, text) for name, pattern in _SECTIONS.items() if name != "others")
 
 
-def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
-    """Read the sections that are there. Raises BadInputError if a node, or all, are absent."""
+def read(text: str, path: Path, nodes: tuple[int, int] | None) -> Found:
+    """Read the sections that are there. ``nodes`` may be None if there is only one pair.
+
+    Raises BadInputError if a node, or all, are absent.
+    """
     version = re.search(r"Memory Latency Checker - v(\S+)", text)
     tool = f"{TOOL} {version[1]}" if version else TOOL
     parts = _parts(text, path)
+    nodes = nodes or _only_pair(parts, path)
     figures: dict[str, Figure] = {}
     alone = not any(_has_several_nodes(parts[name]) for name in _MATRICES if name in parts)
     if "loaded" in parts and alone:
@@ -73,6 +79,25 @@ def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
         )
     left_out = [] if alone else [name for name in _OF_THE_MACHINE if name in parts]
     return Found(tool, figures, [_OF_THE_MACHINE[name] for name in left_out])
+
+
+def _only_pair(parts: dict[str, str], path: Path) -> tuple[int, int]:
+    """The nodes of CPUs and memory. Raises BadInputError if the matrices have several pairs."""
+    pairs = {
+        (int(cpus), int(memory))
+        for name in _MATRICES
+        for cpus, row in _matrix(parts.get(name, "")).items()
+        for memory, word in row.items()
+        if word not in _NOT_MEASURED
+    }
+    if len(pairs) > 1:
+        named = ", ".join(f"{cpus}:{memory}" for cpus, memory in sorted(pairs)[:_MAX_PAIRS])
+        more = f" and {len(pairs) - _MAX_PAIRS} more" if len(pairs) > _MAX_PAIRS else ""
+        raise BadInputError(
+            f"{path} has figures of several nodes, as CPUs:memory {named}{more}",
+            "choose one: --nodes 0:1 is what CPUs of node 0 measure of the memory of node 1",
+        )
+    return pairs.pop() if pairs else (0, 0)
 
 
 def _has_several_nodes(part: str) -> bool:

@@ -22,7 +22,7 @@ def recognizes(text: str) -> bool:
     return _RATE.search(text) is not None
 
 
-def read(text: str, path: Path, nodes: tuple[int, int]) -> Found:
+def read(text: str, path: Path, nodes: tuple[int, int] | None) -> Found:
     """Read the rates. Raises BadInputError if one is absent or no rate, and if STREAM found wrong
     results."""
     found = _RATE.findall(text)
