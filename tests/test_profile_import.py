@@ -115,7 +115,7 @@ def test_bandwidths_of_mlc_are_those_between_two_nodes(nodes: tuple[int, int], r
 
 
 def test_one_of_several_nodes_must_be_chosen(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    """By default, it would be local memory, which nobody imports for `--far`."""
+    """Local memory, which would be the first pair, is seldom what is imported."""
     file = str(DATA / "mlc_two_nodes.txt")
     done = run_nearfar("profile", "import", file, "--out", str(tmp_path / "p.toml"))
     done.assert_refused(2, "as CPUs:memory 0:0, 0:1, 1:0, 1:1")
