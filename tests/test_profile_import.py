@@ -75,9 +75,9 @@ def test_latencies_of_mlc_under_load_end_in_the_bandwidth_that_it_printed() -> N
 def test_a_profile_of_mlc_is_simulated(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     """MLC measures no write without a read: the 1:1 mix stands for writes."""
     file = tmp_path / "mlc.toml"
-    imported = ("profile", "import", str(DATA / "mlc_two_sockets.txt"), "--nodes", "0:0")
-    imported += ("--out", str(file))
-    assert run_nearfar(*imported).code == 0
+    output = str(DATA / "mlc_two_sockets.txt")
+    done = run_nearfar("profile", "import", output, "--nodes", "0:0", "--out", str(file))
+    assert done.code == 0
     (loaded,) = sim_memories.load([str(file)], silent)
     assert loaded.scalar("write_latency_ns") == loaded.scalar("read_latency_ns")
     assert loaded.scalar("write_bandwidth_bytes_per_s") == 143355.4e6
