@@ -23,7 +23,7 @@ from nearfar.profiles.sheets import write_profile
 from nearfar.records.advice import FarAdvice
 from nearfar.records.depth import LoadedTier
 from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
-from nearfar.records.run import Run
+from nearfar.records.run import Run, Sections
 from nearfar.records.walk import Quantity
 from nearfar.report.terminal.comparison import comparison
 from nearfar.units import parse_share
@@ -122,6 +122,24 @@ def test_runs_match_by_conditions() -> None:
     assert all(c.now.key == c.before.key for c in found.changes)
     assert found.only_before == []
     assert {q.path.split("/")[0] for q in found.only_now} == _NOT_BEFORE
+
+
+def test_runs_under_one_other_condition_are_compared_along_it() -> None:
+    def streams(threads: int, size_bytes: int) -> Run:
+        result = factories.stream((threads,)).model_copy(
+            update={"sweep": [], "size_bytes": size_bytes}
+        )
+        return factories.study(sections=Sections(stream=result))
+
+    found = compare_runs(streams(2, 1 << 30), streams(1, 1 << 20))
+    assert found.changes
+    assert {(each.key, each.before, each.now) for each in found.settings} == {
+        ("threads", "1", "2"),
+        ("size_bytes", "1 MiB", "1 GiB"),
+    }
+    same = compare_runs(streams(2, 1 << 20), streams(2, 1 << 20))
+    assert same.changes
+    assert not same.settings
 
 
 def test_profiles_match_point_by_point() -> None:

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pydantic import BaseModel
 
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import is_compared
-from nearfar.comparison.settings import changed_settings
+from nearfar.comparison.settings import (
+    FOUND,
+    THREADS,
+    changed_conditions,
+    changed_settings,
+    threads_of,
+)
 from nearfar.comparison.tiers import figures_of, tiers_of
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
@@ -63,8 +70,16 @@ def compare_runs(
         present = figures_of(now_tier, compared_figures(now))
         return _match(present, _merged_of(past, _on_a_tier), _on_a_tier)
     together = _merged_of(map(compared_figures, runs), _identity_in_run)
-    found = _match(compared_figures(now), together, _identity_in_run)
-    return replace(found, settings=changed_settings(_answers_of(now), _answers_of(runs[-1])))
+    present = list(compared_figures(now))
+    found = _match(present, together, _identity_in_run)
+    varied = changed_conditions(present, together)
+    if found.changes:
+        varied = [each for each in varied if each.key in _FREE]
+    else:  # as cells of a sweep, they were measured under different conditions
+        without = {each.key for each in varied} | FOUND
+        found = _match(present, together, partial(_identity_in_run, without=without))
+    settings = changed_settings(_answers_of(now), _answers_of(runs[-1]))
+    return replace(found, settings=[*settings, *varied])
 
 
 def tiers_of_run(run: Run) -> list[str]:
@@ -185,12 +200,12 @@ def _on_a_tier(quantity: Quantity) -> Hashable:
     return _identity_in_run(quantity)[:-1]
 
 
-def _identity_in_run(quantity: Quantity) -> tuple[Hashable, ...]:
+def _identity_in_run(quantity: Quantity, without: Collection[str] = ()) -> tuple[Hashable, ...]:
     beyond = quantity.path.startswith(_BEYOND_CACHE)
-    free = _FREE | {"region_bytes"} if beyond else _FREE
+    free = _FREE.union(without, {"region_bytes"} if beyond else ())
     held = tuple(pair for pair in quantity.conditions if pair[0] not in free)
     origin = quantity.provenance.origin.value if quantity.provenance else ""
-    threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
+    threads = 0 if THREADS in without else threads_of(quantity)
     path = quantity.path.replace("/sweep", "")  # the top-level run may be one of its own sweep
     return path, quantity.key, held, threads, origin
 

@@ -1,4 +1,4 @@
-"""Settings of two answers that differ: which memory, placement or engine each side has."""
+"""Settings that differ: the memory, placement or engine of an answer, the threads of a run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ from collections.abc import Iterable
 
 from nearfar.comparison.changes import SettingChange
 from nearfar.records.walk import Quantity, Setting
+from nearfar.units import format_size
+
+#: The key of the number of threads, which follows from the CPUs.
+THREADS = "threads"
+#: Conditions that a run finds, or that follow from others: not settings.
+FOUND = frozenset(
+    {
+        "cpu",
+        "cpus",
+        "path",
+        "effective_last_cache_bytes",
+        "effective_last_cache_source",
+        "reported_last_cache_bytes",
+        "chaser_cpu",
+        "traffic_cpus",
+        "run_time_s",
+        "stalls",
+        "in_cache",
+        "oversubscribed",
+    }
+)
 
 _Numbers = Iterable[Quantity | Setting]
 
@@ -33,3 +54,35 @@ def _settings(numbers: _Numbers) -> dict[tuple[str, str], set[str]]:
             if isinstance(value, str):
                 found[number.path, key].add(value)
     return found
+
+
+def changed_conditions(now: Iterable[Quantity], before: Iterable[Quantity]) -> list[SettingChange]:
+    """Return chosen conditions of runs with one value on each side, and different ones."""
+    present, past = _conditions(now), _conditions(before)
+    found = []
+    for key, values in present.items():
+        others = past.get(key, set())
+        if len(values) == len(others) == 1 and values != others:
+            (value,), (other,) = values, others
+            found.append(SettingChange("", key, _text(key, value), _text(key, other)))
+    return found
+
+
+def threads_of(quantity: Quantity) -> int:
+    """The number of CPUs that a figure was measured on; 0 if it has none."""
+    cpus = dict(quantity.conditions).get("cpus")
+    return 0 if cpus is None else str(cpus).count(",") + 1
+
+
+def _conditions(quantities: Iterable[Quantity]) -> dict[str, set[object]]:
+    found: dict[str, set[object]] = defaultdict(set)
+    for quantity in quantities:
+        for key, value in quantity.conditions:
+            if key not in FOUND:
+                found[key].add(value)
+        found[THREADS].add(threads_of(quantity))
+    return found
+
+
+def _text(key: str, value: object) -> str:
+    return format_size(value) if key.endswith("_bytes") and isinstance(value, int) else str(value)
