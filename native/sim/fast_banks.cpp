@@ -1,6 +1,7 @@
 #include "sim/fast_banks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -8,7 +9,7 @@ namespace nearfar::sim {
 
 FastBanks::FastBanks(const Device& device, const Controller& controller)
     : timing_(device.timing),
-      banks_per_group_(static_cast<std::uint32_t>(device.organization.banks)),
+      group_shift_(static_cast<unsigned>(std::countr_zero(device.organization.banks))),
       controller_(controller), decoder_(device.organization, controller.mapping) {
   for (std::uint64_t c = 0; c < device.organization.channels; ++c) {
     Channel& channel = channels_.emplace_back(device);
@@ -55,10 +56,15 @@ void FastBanks::refresh_before(Channel& channel, const DramAddress& address, Tim
   Bank& bank = channel.banks[address.bank];
   if (first >= rank.refresh_at) [[unlikely]]
     refresh(channel, address.rank, first);
-  if (bank.epoch == rank.epoch || first < rank.refreshing_from) return;
+  if (bank.epoch == rank.epoch) {
+    if (controller_.page == PagePolicy::open) bank.open_until = rank.refresh_at;
+    return;
+  }
+  if (first < rank.refreshing_from) return;
   if (bank.row != closed) end_epoch(bank);
   bank.closed_rows = {};
   bank.epoch = rank.epoch;
+  if (controller_.page == PagePolicy::open) bank.open_until = rank.refresh_at;
   bank.activate_from = std::max(bank.activate_from, rank.blocked_until);
 }
 
@@ -111,12 +117,13 @@ bool FastBanks::goes_before_drain(const Channel& channel, const DramAddress& add
   return activate_from(bank, at) + timing_.tRCD <= channel.draining;
 }
 
-/// Reserves the data bus for an access whose column command can be issued at `column`. Returns when
-/// the data begin.
-Time FastBanks::book_data(Channel& channel, const DramAddress& address, Time column,
-                          bool write) const {
-  return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
-                          address.bank / banks_per_group_, write);
+Time FastBanks::serve_any(Time at, std::uint64_t line, bool write) {
+  const DramAddress address = decoder_.decode(line);
+  Channel& channel = channels_[address.channel];
+  if (!channel.posted.empty()) write_while_idle(channel, at);
+  if (at >= channel.filled && at < channel.drained && !goes_before_drain(channel, address, at))
+    at = std::max(at, channel.drained - timing_.tRCD); // activated during the last writes
+  return access(channel, address, at, write);
 }
 
 Time FastBanks::access(Channel& channel, const DramAddress& address, Time at, bool write) {
@@ -154,7 +161,9 @@ Time FastBanks::access(Channel& channel, const DramAddress& address, Time at, bo
   ++activity_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  channel.groups[address.bank / banks_per_group_] = {begin, end + t.tWTRL};
+  channel.groups[address.bank >> group_shift_] = {begin, end + t.tWTRL};
+  channel.reads_alone_from =
+      std::max(channel.reads_alone_from, end + std::max(t.tWTR, t.tWTRL));
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -217,7 +226,7 @@ Time FastBanks::read_from(const Channel& channel, const DramAddress& address, Ti
     return at < after.read_from && overlaps ? after.read_from : at;
   };
   column = turned(channel.ranks[address.rank].turnaround, column);
-  return turned(channel.groups[address.bank / banks_per_group_], column);
+  return turned(channel.groups[address.bank >> group_shift_], column);
 }
 
 /// Closes the row for a refresh.
@@ -301,6 +310,7 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
     bank.closed_rows = {}; // no access waits for the row that it closed
     channel.drained = std::max(channel.drained, bank.last_used);
   }
+  channel.reads_alone_from = std::max(channel.reads_alone_from, channel.drained);
   channel.posted.erase(channel.posted.begin(), end);
   return done;
 }
