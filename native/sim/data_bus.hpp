@@ -95,30 +95,31 @@ private:
 
   /// Enters the pending reservations into the maps.
   [[gnu::noinline]] void enter_pending() {
-    if (pending_count_ == 0) return;
     std::uint64_t begin = run_next_ - pending_count_ * follows_.clocks;
     const std::uint64_t last = run_next_ - follows_.clocks;
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      const std::uint64_t near = (rank == run_rank_ ? follows_ : turns_).clocks;
-      block_all(rank, begin - (near - 1), last + near);
+      const std::uint64_t apart = (rank == run_rank_ ? follows_ : turns_).clocks;
+      block_all(rank, begin - (apart - 1), last + apart);
     }
     for (std::size_t i = 0; has_groups_ && i < pending_count_; ++i, begin += follows_.clocks)
-      block(begin, ranks_ + (pending_[i] >> 1), of_group_[pending_[i] & 1].mask);
+      near(begin).block(ranks_ + (pending_[i] >> 1), of_group_[pending_[i] & 1].mask);
     pending_count_ = 0;
   }
 
   /// Reserves by the maps.
   [[gnu::noinline]] std::uint64_t book_any(std::uint64_t from, std::uint32_t rank,
                                            std::uint32_t group, bool write) {
-    enter_pending();
+    if (pending_count_ > 0) enter_pending();
     const std::uint64_t begin = first_free(from, rank, ranks_ + group);
     if (!has_masks_) [[unlikely]] {
       block_far(begin, rank, ranks_ + group, write);
       return begin;
     }
+    const Around around = near(begin);
+    around.block(rank, follows_.mask);
     for (std::size_t other = 0; other < ranks_; ++other)
-      block(begin, other, (other == rank ? follows_ : turns_).mask);
-    if (has_groups_) block(begin, ranks_ + group, of_group_[write].mask);
+      if (other != rank) around.block(other, turns_.mask);
+    if (has_groups_) around.block(ranks_ + group, of_group_[write].mask);
     group_free_[group] = std::max(group_free_[group], begin + of_group_[write].clocks);
     if (begin < run_next_) return begin; // before or in the run
     if (begin > run_next_ || rank != run_rank_) run_from_ = begin;
@@ -144,11 +145,20 @@ private:
     }
   }
 
-  /// Blocks the clocks of `mask` (Distance) around `begin`.
-  void block(std::uint64_t begin, std::size_t map, std::uint64_t mask) {
+  /// The words of the maps from margin_ - 1 clocks before a begin of data on.
+  struct Around {
+    std::uint64_t* low;
+    std::uint64_t* high;
+    unsigned shift;
+
+    void block(std::size_t map, std::uint64_t mask) const {
+      low[map] |= mask << shift;
+      high[map] |= mask >> 1 >> (63 - shift);
+    }
+  };
+  Around near(std::uint64_t begin) {
     const std::uint64_t from = begin - (margin_ - 1);
-    word(from / 64)[map] |= mask << (from % 64);
-    word(from / 64 + 1)[map] |= mask >> 1 >> (63 - from % 64);
+    return {word(from / 64), word(from / 64 + 1), static_cast<unsigned>(from % 64)};
   }
 
   /// Blocks the clocks from `from` to `to`, exclusive.

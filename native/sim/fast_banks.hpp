@@ -28,13 +28,11 @@ public:
   /// Times a demand access and returns its end: of the data (read), of the precharge (write with
   /// closed rows), or of write recovery (write with open rows).
   Time serve(Time at, std::uint64_t line, bool write) {
-    if (!write) {
-      const DramAddress address = decoder_.decode(line);
-      Channel& channel = channels_[address.channel];
-      if (is_open(channel, address, at)) [[likely]]
-        return read_open(channel, address, at);
-    }
-    return serve_any(at, line, write);
+    const DramAddress address = decoder_.decode(line);
+    Channel& channel = channels_[address.channel];
+    if (!write && is_open(channel, address, at)) [[likely]]
+      return read_open(channel, address, at);
+    return serve_any(channel, address, at, write);
   }
 
   /// Queues a posted write. Returns when the sender may continue.
@@ -64,8 +62,7 @@ private:
     Time write_from = 0;
     Time precharge_from = 0;
     Time last_used = 0;
-    /// With open rows: the row is not closed by a refresh before this time.
-    Time open_until = 0;
+    Time refresh_at = 0; ///< no refresh concerns an access whose first command is before it
     Time activate_from = 0;
     std::uint32_t epoch = 0; ///< Rank::epoch at the last access
     bool dirty = false;
@@ -109,19 +106,20 @@ private:
     Time room_from = 0;   ///< time at which the last write that found a full queue was accepted
     Time write_from = 0;  ///< earliest column command of a write after the bus turned
     Time read_column = 0; ///< column command of the last read; a drain begins after it
-    /// Without posted writes: no write delays a read that arrives from here on.
+    /// Without posted writes: no write delays a read that arrives from here on. `never` with closed
+    /// rows.
     Time reads_alone_from = 0;
   };
 
   /// Whether a read at `at` hits an open row, and only the bank and the data bus can delay it.
-  static bool is_open(const Channel& channel, const DramAddress& address, Time at) {
+  static bool is_open(const Channel& channel, DramAddress address, Time at) {
     const Bank& bank = channel.banks[address.bank];
-    return bank.row == address.row && std::max(at, bank.column_from) < bank.open_until &&
+    return bank.row == address.row && std::max(at, bank.column_from) < bank.refresh_at &&
            at >= channel.reads_alone_from && channel.posted.empty();
   }
 
   /// access() of a read for which is_open().
-  Time read_open(Channel& channel, const DramAddress& address, Time at) {
+  Time read_open(Channel& channel, DramAddress address, Time at) {
     Bank& bank = channel.banks[address.bank];
     ++activity_.row_hits;
     ++activity_.reads;
@@ -135,24 +133,24 @@ private:
   }
 
   /// serve() without a short path.
-  Time serve_any(Time at, std::uint64_t line, bool write);
-  Time access(Channel& channel, const DramAddress& address, Time at, bool write);
+  Time serve_any(Channel& channel, DramAddress address, Time at, bool write);
+  Time access(Channel& channel, DramAddress address, Time at, bool write);
   /// Reserves the data bus for an access whose column command can be issued at `column`. Returns
   /// when the data begin.
-  Time book_data(Channel& channel, const DramAddress& address, Time column, bool write) const {
+  Time book_data(Channel& channel, DramAddress address, Time column, bool write) const {
     return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
                             address.bank >> group_shift_, write);
   }
   void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
-  Time access_closed(Channel& channel, const DramAddress& address, unsigned back, Time at,
+  Time access_closed(Channel& channel, DramAddress address, unsigned back, Time at,
                      bool write);
-  bool goes_before_drain(const Channel& channel, const DramAddress& address, Time at) const;
-  Time read_from(const Channel& channel, const DramAddress& address, Time column) const;
+  bool goes_before_drain(const Channel& channel, DramAddress address, Time at) const;
+  Time read_from(const Channel& channel, DramAddress address, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
-  void refresh_before(Channel& channel, const DramAddress& address, Time first);
+  void refresh_before(Channel& channel, DramAddress address, Time first);
   void refresh(Channel& channel, std::uint32_t number, Time at);
   Time refresh_end(const Channel& channel, std::uint32_t number, Time due) const;
   void end_epoch(Bank& bank);
