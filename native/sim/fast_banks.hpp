@@ -35,6 +35,12 @@ public:
     return serve_any(channel, address, at, write);
   }
 
+  /// serve() without its short path. The result is the same.
+  Time serve_any(Time at, std::uint64_t line, bool write) {
+    const DramAddress address = decoder_.decode(line);
+    return serve_any(channels_[address.channel], address, at, write);
+  }
+
   /// Queues a posted write. Returns when the sender may continue.
   Time post(Time at, std::uint64_t line);
 
@@ -132,7 +138,6 @@ private:
     return begin + timing_.burst;
   }
 
-  /// serve() without a short path.
   Time serve_any(Channel& channel, DramAddress address, Time at, bool write);
   Time access(Channel& channel, DramAddress address, Time at, bool write);
   /// Reserves the data bus for an access whose column command can be issued at `column`. Returns

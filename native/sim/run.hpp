@@ -33,7 +33,8 @@ public:
       : setup_(setup), tiers_{std::move(far), std::move(near)}, placer_(std::move(placer)),
         links_{LinkState(setup.far.link), LinkState(setup.near.link)},
         accesses_(window_of(setup.core), max_prefetched), issue_(setup.core.issue),
-        posts_writes_(setup.core.posted_writes) {}
+        posts_writes_(setup.core.posted_writes),
+        has_link_{setup.far.link.present(), setup.near.link.present()} {}
 
   Result<Outcome> run(RequestSource& source) { return run(source, *this); }
 
@@ -97,18 +98,26 @@ private:
   /// In order: whether a request is a read that waits for no other one but the oldest of the window,
   /// so that its end is known when it is sent.
   bool ends_when_sent(const Request& request, const PlacedAccess& placed) const {
-    return !(placed.write | request.prefetch | (request.depends != 0)) && delayed_.empty() &&
-           !links_[placed.near].present();
+    return !(placed.write | request.prefetch | (request.depends != 0)) && delayed_.empty();
   }
 
   /// issue_any() of such a read.
   void read_at_once(Time gap, const PlacedAccess& placed) {
     now_ += gap;
     if (issue_ == Issue::window) now_ = std::max(now_, accesses_.end_of_oldest());
-    const Time end = tiers_[placed.near].end_of(now_, placed.line, false);
+    const Time end = has_link_[placed.near]
+                         ? end_over_link(placed)
+                         : tiers_[placed.near].end_of(now_, placed.line, false);
     accesses_.add_complete_read(end);
     statistics_.read(placed.near, gap, now_, end);
     if (issue_ == Issue::blocking) now_ = end;
+  }
+
+  [[gnu::noinline]] Time end_over_link(const PlacedAccess& placed) {
+    LinkState& link = links_[placed.near];
+    std::size_t place = 0;
+    const Time at = link.down(now_, false, &place);
+    return link.up(tiers_[placed.near].end_of(at, placed.line, false), false, place);
   }
 
   /// issue() without a short path.
@@ -251,6 +260,7 @@ private:
   Time now_ = 0; ///< time of the core
   Issue issue_;
   bool posts_writes_;
+  std::array<bool, 2> has_link_; ///< far, near
 };
 
 /// Creates both memories and the placement. `physical`: of the addresses. Errors: those of
