@@ -100,7 +100,7 @@ Result<Outcome> run_fast(RequestSource& source, const Setup& setup) {
   return outcome;
 }
 
-Result<Time> replay_fast(std::span<const SampledEvent> events, const Setup& setup) {
+Result<ReplayTimes> replay_fast(std::span<const SampledEvent> events, const Setup& setup) {
   return replay_with<FastMemory>(events, setup);
 }
 
