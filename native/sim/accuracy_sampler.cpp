@@ -31,6 +31,7 @@ void AccuracySampler::begin_stratum(std::uint64_t begin) {
 void AccuracySampler::record(const Request& request, const PlacedAccess& placed, Time now) {
   if (recorded_ == 0) began_ = now;
   events_.push_back({SampledEvent::Type::issue, request, placed, 0});
+  busy_ += request.gap;
   ++recorded_;
   if (issued_ + 1 < sample_end_) return;
   replay(now);
@@ -45,6 +46,7 @@ void AccuracySampler::replay(Time now) {
     Sample sample = sample_of(*fast, *exact, is_first);
     sample.stratum_begin = stratum_begin_;
     sample.requests = recorded_;
+    sample.busy = static_cast<double>(busy_);
     if (!is_first) sample.run = static_cast<double>(now - began_); // a run begins with a cold start
     samples_.push_back(std::move(sample));
   } else {
@@ -52,12 +54,13 @@ void AccuracySampler::replay(Time now) {
   }
   events_.clear();
   recorded_ = 0;
+  busy_ = 0;
 }
 
 AccuracySampler::Sample AccuracySampler::sample_of(const ReplayTimes& fast,
                                                    const ReplayTimes& exact, bool is_first) {
   const auto between = [](Time end, Time begin) { return static_cast<double>(end - begin); };
-  Sample sample{0, 0, 0, between(fast.end, 0), between(exact.end, 0), {}};
+  Sample sample{0, 0, 0, between(fast.end, 0), between(exact.end, 0), 0, {}};
   if (is_first && !fast.parts.empty())
     sample.parts.push_back({between(fast.parts[0], 0), between(exact.parts[0], 0)});
   for (std::size_t i = 1; i < fast.parts.size(); ++i)
@@ -115,12 +118,13 @@ Result<SampledTimes> AccuracySampler::finish(Time now) {
   double run = 0;
   double exact = 0;
   for (const Sample& sample : samples_) {
-    run += sample.weight / static_cast<double>(sample.requests) * sample.run;
-    exact += sample.weight / static_cast<double>(sample.requests) * sample.exact;
+    const double scale = sample.weight / static_cast<double>(sample.requests);
+    run += scale * sample.run;
+    exact += scale * sample.exact;
+    times.waited += scale * (sample.run - sample.busy);
     times.requests += sample.requests;
   }
   if (exact > 0) times.run_difference = run / exact - 1;
-  if (now > 0) times.extrapolation = run / static_cast<double>(now) - 1;
   if (times.requests == issued_)
     times.difference = times.run_difference; // the whole run
   else

@@ -45,7 +45,9 @@ public:
   explicit AccuracySampler(const Setup& setup);
 
   void stall(Time time) {
-    if (issued_ >= sample_begin_) events_.push_back({SampledEvent::Type::stall, {}, {}, time});
+    if (issued_ < sample_begin_) return;
+    events_.push_back({SampledEvent::Type::stall, {}, {}, time});
+    busy_ += time;
   }
   void move(const PlacedAccess& placed) {
     if (issued_ >= sample_begin_) events_.push_back({SampledEvent::Type::move, {}, placed, 0});
@@ -73,6 +75,7 @@ private:
     double weight; ///< requests of its stratum
     double run; ///< times in ps: in the run, and of the exact replay
     double exact;
+    double busy; ///< CPU and kernel time, in ps
     std::vector<Part> parts; ///< that are counted; at least one
   };
   void record(const Request& request, const PlacedAccess& placed, Time now);
@@ -91,6 +94,7 @@ private:
   std::uint64_t sample_end_ = first_sample;
   std::uint64_t recorded_ = 0; ///< number of requests in events_
   Time began_ = 0;             ///< time of the run at the begin of the sample
+  Time busy_ = 0;              ///< CPU and kernel time of the events
   std::vector<SampledEvent> events_;
   std::vector<Sample> samples_;
   Status replayed_ = Done{};

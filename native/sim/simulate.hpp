@@ -67,8 +67,8 @@ struct SampledTimes {
   double error = 0; ///< standard error of `difference`
   /// The same with the time of the fast engine in the run. The phase of refreshes may differ.
   double run_difference = 0;
-  /// Time of the run as its samples predict it over its time, less one.
-  double extrapolation = 0;
+  /// Time that the program waits for memory, in ps, as the samples predict it.
+  double waited = 0;
 };
 
 struct Outcome {
