@@ -125,9 +125,7 @@ def settings() -> None:
 
 
 #: (pattern, fraction of writes, time between requests in ns, window)
-MIXES = tuple(
-    product(("sequential", "random"), (0.0, 0.25, 0.5, 1.0), (0.0, 20.0), (10, 32))
-)
+MIXES = tuple(product(("sequential", "random"), (0.0, 0.25, 0.5, 1.0), (0.0, 20.0), (10, 32)))
 MIXED_DEVICES = (*DEVICES, "gddr6-12000", "hbm2-2000")
 MAPPINGS = ("rorabacobgch", "rocorababgch", "rorabgcobach")
 
@@ -147,7 +145,9 @@ def mixes() -> None:
             for engine in ("fast", "exact")
         ]
         refused = is_refused(make(), device, options)
-        off.setdefault(share, []).append((ends[0] / ends[1] - 1, refused, f"{name} {mapping} {mix}"))
+        off.setdefault(share, []).append(
+            (ends[0] / ends[1] - 1, refused, f"{name} {mapping} {mix}")
+        )
     for share, rows in off.items():
         accepted = [row for row in rows if not row[1]]
         outside = [row for row in rows if abs(row[0]) > 0.05]

@@ -64,8 +64,8 @@ AccuracySampler::Sample AccuracySampler::sample_of(const ReplayTimes& fast,
   if (is_first && !fast.parts.empty())
     sample.parts.push_back({between(fast.parts[0], 0), between(exact.parts[0], 0)});
   for (std::size_t i = 1; i < fast.parts.size(); ++i)
-    sample.parts.push_back({between(fast.parts[i], fast.parts[i - 1]),
-                            between(exact.parts[i], exact.parts[i - 1])});
+    sample.parts.push_back(
+        {between(fast.parts[i], fast.parts[i - 1]), between(exact.parts[i], exact.parts[i - 1])});
   if (sample.parts.empty()) sample.parts.push_back({sample.run, sample.exact});
   return sample;
 }

@@ -73,9 +73,9 @@ private:
     std::uint64_t stratum_begin; ///< number of the first request of its stratum
     std::uint64_t requests;
     double weight; ///< requests of its stratum
-    double run; ///< times in ps: in the run, and of the exact replay
+    double run;    ///< times in ps: in the run, and of the exact replay
     double exact;
-    double busy; ///< CPU and kernel time, in ps
+    double busy;             ///< CPU and kernel time, in ps
     std::vector<Part> parts; ///< that are counted; at least one
   };
   void record(const Request& request, const PlacedAccess& placed, Time now);

@@ -40,9 +40,9 @@ class DataBus {
 public:
   explicit DataBus(const Device& device)
       : clock_(device.timing.clock), clocks_(clock_), ranks_(device.organization.ranks),
-        maps_a_word_(static_cast<unsigned>(std::bit_width(ranks_ * (1 + device.organization.groups) - 1))),
-        maps_(words << maps_a_word_),
-        group_free_(ranks_ * device.organization.groups) {
+        maps_a_word_(
+            static_cast<unsigned>(std::bit_width(ranks_ * (1 + device.organization.groups) - 1))),
+        maps_(words << maps_a_word_), group_free_(ranks_ * device.organization.groups) {
     const Timing& t = device.timing;
     follows_.clocks = clocks_.from(std::max(t.burst, t.tCCD));
     turns_.clocks = clocks_.from(std::max(t.burst + t.tRTRS, t.tCCD));

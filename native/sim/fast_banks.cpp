@@ -107,8 +107,7 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
 
 /// Whether an access that arrives after drain_from writes were queued is still served before the
 /// drain: its column command must be issued before it (row policy closed: its activate).
-bool FastBanks::goes_before_drain(const Channel& channel, DramAddress address,
-                                  Time at) const {
+bool FastBanks::goes_before_drain(const Channel& channel, DramAddress address, Time at) const {
   if (at >= channel.draining || controller_.page == PagePolicy::closed)
     return at < channel.draining;
   const Bank& bank = channel.banks[address.bank];
@@ -159,8 +158,7 @@ Time FastBanks::access(Channel& channel, DramAddress address, Time at, bool writ
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
   channel.groups[address.bank >> group_shift_] = {begin, end + t.tWTRL};
-  channel.reads_alone_from =
-      std::max(channel.reads_alone_from, end + std::max(t.tWTR, t.tWTRL));
+  channel.reads_alone_from = std::max(channel.reads_alone_from, end + std::max(t.tWTR, t.tWTRL));
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 

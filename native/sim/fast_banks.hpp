@@ -149,8 +149,7 @@ private:
   void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
-  Time access_closed(Channel& channel, DramAddress address, unsigned back, Time at,
-                     bool write);
+  Time access_closed(Channel& channel, DramAddress address, unsigned back, Time at, bool write);
   bool goes_before_drain(const Channel& channel, DramAddress address, Time at) const;
   Time read_from(const Channel& channel, DramAddress address, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);

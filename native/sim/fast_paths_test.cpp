@@ -74,7 +74,7 @@ Device with_channels(double channels, double group_distance) {
 
 } // namespace
 
-TEST_CASE("data that continue a run begin when a comparison with all others lets them") {
+TEST_CASE("data that continue a run begin as soon as a comparison with all others allows") {
   for (const double group_distance : {4.0, 8.0, 11.0}) {
     const Device device = with_channels(1, group_distance);
     DataBus bus(device);

@@ -119,9 +119,9 @@ public:
 
 private:
   Placer(const Plan& plan, bool physical)
-      : plan_(plan), physical_(physical),
-        one_memory_(plan.rule == PlacementRule::fixed && plan.objects.empty() &&
-                    plan.ranges.empty()) {}
+      : plan_(plan), physical_(physical), one_memory_(plan.rule == PlacementRule::fixed &&
+                                                      plan.objects.empty() && plan.ranges.empty()) {
+  }
 
   static std::uint64_t line_in_page(std::uint64_t address) {
     return (address >> line_shift) & (lines_a_page - 1);
@@ -175,7 +175,7 @@ private:
 
   Plan plan_;
   bool physical_;
-  bool one_memory_; ///< all accesses are placed in the same memory
+  bool one_memory_;                            ///< all accesses are placed in the same memory
   PageTable pages_;                            ///< to frames, or to indices in movable_
   std::uint64_t last_key_ = PageTable::absent; ///< of the last place_static()
   std::uint64_t last_frame_ = 0;

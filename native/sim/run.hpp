@@ -105,9 +105,8 @@ private:
   void read_at_once(Time gap, const PlacedAccess& placed) {
     now_ += gap;
     if (issue_ == Issue::window) now_ = std::max(now_, accesses_.end_of_oldest());
-    const Time end = has_link_[placed.near]
-                         ? end_over_link(placed)
-                         : tiers_[placed.near].end_of(now_, placed.line, false);
+    const Time end = has_link_[placed.near] ? end_over_link(placed)
+                                            : tiers_[placed.near].end_of(now_, placed.line, false);
     accesses_.add_complete_read(end);
     statistics_.read(placed.near, gap, now_, end);
     if (issue_ == Issue::blocking) now_ = end;

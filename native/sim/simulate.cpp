@@ -88,12 +88,13 @@ Status check_writes(const Setup& setup, const Outcome& outcome) {
   const double predicted = fraction(outcome.sampled.waited, outcome.end);
   if (!setup.core.posted_writes || few || std::abs(waited - predicted) <= max_unpredicted_wait)
     return Done{};
-  return Error::make(Errc::bad_input,
-                     "the fast engine may not be within 5 %% of the exact one here: its program, "
-                     "with posted writes, waits for memory for %.0f %% of its time, and for %.0f %% "
-                     "according to samples of %llu requests",
-                     100 * waited, 100 * predicted,
-                     static_cast<unsigned long long>(outcome.sampled.requests))
+  return Error::make(
+             Errc::bad_input,
+             "the fast engine may not be within 5 %% of the exact one here: its program, "
+             "with posted writes, waits for memory for %.0f %% of its time, and for %.0f %% "
+             "according to samples of %llu requests",
+             100 * waited, 100 * predicted,
+             static_cast<unsigned long long>(outcome.sampled.requests))
       .try_next("choose the exact engine (--engine exact)");
 }
 
