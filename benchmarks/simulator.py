@@ -2,6 +2,7 @@
 
 .venv/bin/python benchmarks/simulator.py            programs, then speeds
 .venv/bin/python benchmarks/simulator.py settings   programs in more settings
+.venv/bin/python benchmarks/simulator.py mixes      streams with writes in more settings
 .venv/bin/python benchmarks/simulator.py speeds     speeds alone
 .venv/bin/python benchmarks/simulator.py writes     exact engine, many writes
 .venv/bin/python benchmarks/simulator.py threads    exact engine, channels in two threads
@@ -32,7 +33,10 @@ WORK = (("quick", 65536, 1), ("merge", 65536, 1), ("lbm", 16, 4), ("matmul", 160
 
 
 def speeds() -> None:
-    """Median and range of REPEATS runs; a region of 1 GiB, open rows, ten accesses in flight."""
+    """Requests per second of CPU time; a region of 1 GiB, open rows, ten accesses in flight.
+
+    Median and range of REPEATS runs. The fast engine takes no samples.
+    """
     for name in ("ddr4-3200", "pcm-snu-ns"):
         device = Device.of(load_profile(name))
         for engine, count in (("fast", 4_000_000), ("exact", 300_000)):
@@ -41,10 +45,9 @@ def speeds() -> None:
                     rates = []
                     for _ in range(REPEATS):
                         source = _native.SyntheticSource(pattern, count, 1 << 30, writes, 0.0, 1)
-                        _, rate = run(
-                            source, device, device, FAR, Options(), engine, accept_inexact=True
-                        )
-                        rates.append(rate / 1e6)
+                        began = time.process_time()
+                        run(source, device, device, FAR, Options(), engine, accept_inexact=True)
+                        rates.append(count / (time.process_time() - began) / 1e6)
                     print(
                         f"{name:11} {engine:5} {pattern:10} {writes:.0%} writes "
                         f"{statistics.median(rates):.1f} [{min(rates):.1f}, {max(rates):.1f}] M/s"
@@ -75,7 +78,9 @@ def differences() -> None:
 SETTINGS = (
     ("open", "posted", "window", 10),
     ("open", "posted", "window", 24),
+    ("open", "posted", "window", 32),
     ("closed", "posted", "window", 10),
+    ("closed", "posted", "window", 32),
     ("closed", "blocking", "blocking", 1),
 )
 DEVICES = (
@@ -121,6 +126,41 @@ def settings() -> None:
                     print(f"  {device} {program} {time:+.1%}{': refused' * is_refused}")
 
 
+#: (pattern, fraction of writes, time between requests in ns, window)
+MIXES = tuple(product(("sequential", "random"), (0.0, 0.25, 0.5, 1.0), (0.0, 20.0), (10, 32)))
+MIXED_DEVICES = (*DEVICES, "gddr6-12000", "hbm2-2000")
+MAPPINGS = ("rorabacobgch", "rocorababgch", "rorabgcobach")
+
+
+def mixes() -> None:
+    """Streams of 40,000 requests: by writes, how many settings are accepted or refused wrongly."""
+    off: dict[float, list[tuple[float, bool, str]]] = {}
+    for name, mapping, mix in product(MIXED_DEVICES, MAPPINGS, MIXES):
+        pattern, share, gap_ns, window = mix
+        device = Device.of(load_profile(name))
+        options = Options(controller=Controller(mapping=mapping), window=window)
+        make = partial(
+            _native.SyntheticSource, pattern, 40_000, 1 << 30, share, gap_ns, seed=len(name)
+        )
+        ends = [
+            run(make(), device, device, FAR, options, engine, accept_inexact=True)[0]["end_ps"]
+            for engine in ("fast", "exact")
+        ]
+        refused = is_refused(make(), device, options)
+        off.setdefault(share, []).append(
+            (ends[0] / ends[1] - 1, refused, f"{name} {mapping} {mix}")
+        )
+    for share, rows in off.items():
+        accepted = [row for row in rows if not row[1]]
+        outside = [row for row in rows if abs(row[0]) > 0.05]
+        worst = max(accepted, key=lambda row: abs(row[0]))
+        print(
+            f"{share:4.0%} writes, {len(rows)} settings: {len(outside)} differ by more than 5 %, "
+            f"of which {sum(not refused for _, refused, _ in outside)} are accepted; "
+            f"{len(rows) - len(accepted)} refused; worst accepted {worst[0]:+.1%} {worst[2]}"
+        )
+
+
 def one_off(name: str, file: Path, options: Options) -> tuple[float, float, bool]:
     """Time and energy of the fast engine over those of the exact one, less one.
 
@@ -134,13 +174,14 @@ def one_off(name: str, file: Path, options: Options) -> tuple[float, float, bool
         found.append((outcome["end_ps"], sum(outcome["far"]["energy_J"].values())))
     (fast, fast_joules), (exact, exact_joules) = found
     energy = fast_joules / exact_joules - 1 if exact_joules else 0.0
-    return fast / exact - 1, energy, is_refused(file, device, options)
+    source = _native.TraceSource(str(file), 370.0, [])
+    return fast / exact - 1, energy, is_refused(source, device, options)
 
 
-def is_refused(file: Path, device: Device, options: Options) -> bool:
+def is_refused(source: _native.SimSource, device: Device, options: Options) -> bool:
     """Whether the fast engine refuses the settings, or its result."""
     try:
-        run(_native.TraceSource(str(file), 370.0, []), device, device, FAR, options, "fast")
+        run(source, device, device, FAR, options, "fast")
     except _native.NativeError:
         return True
     return False
@@ -210,6 +251,7 @@ def programs_and_speeds() -> None:
 
 MODES = {
     "": programs_and_speeds,
+    "mixes": mixes,
     "settings": settings,
     "speeds": speeds,
     "threads": threads,

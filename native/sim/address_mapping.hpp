@@ -23,12 +23,13 @@ inline constexpr AddressMapping default_mapping{AddressField::row,   AddressFiel
 /// once each. Errors: bad_input.
 Result<AddressMapping> parse_mapping(const char* text);
 
-/// The DRAM address of a line.
+/// The DRAM address of a line. A device has at most 2^16 banks; values of this size are passed in
+/// registers.
 struct DramAddress {
-  std::uint32_t channel;
-  std::uint32_t rank;  ///< number in the channel
-  std::uint32_t group; ///< number in the rank
-  std::uint32_t bank;  ///< number in the channel, over all ranks and groups
+  std::uint16_t channel;
+  std::uint16_t rank;  ///< number in the channel
+  std::uint16_t group; ///< number in the rank
+  std::uint16_t bank;  ///< number in the channel, over all ranks and groups
   std::uint64_t row;
 };
 
@@ -39,13 +40,12 @@ public:
                           const AddressMapping& mapping = default_mapping);
 
   DramAddress decode(std::uint64_t line) const {
-    DramAddress p;
-    p.channel = channel_.of(line);
-    p.rank = rank_.of(line);
-    p.group = group_.of(line);
-    p.bank = (((p.rank << groups_) | p.group) << banks_) | bank_.of(line);
-    p.row = line >> row_shift_;
-    return p;
+    const std::uint32_t rank = rank_.of(line);
+    const std::uint32_t group = group_.of(line);
+    const std::uint32_t bank = (((rank << groups_) | group) << banks_) | bank_.of(line);
+    return {static_cast<std::uint16_t>(channel_.of(line)), static_cast<std::uint16_t>(rank),
+            static_cast<std::uint16_t>(group), static_cast<std::uint16_t>(bank),
+            line >> row_shift_};
   }
 
 private:

@@ -19,6 +19,7 @@ namespace nearfar::sim {
 /// in_order   whether accesses must be sent in order of time
 /// create     creates a memory; errors: those of the device
 /// serve      sends an access; returns its end, or nothing if step() will return it
+/// end_of     if in_order: serve(), whose end is always known
 /// post       sends a posted write; returns when the sender may continue, or nothing if the queue
 ///            is full and a step() is needed first
 /// read_for_migration  sends a read for which no access waits

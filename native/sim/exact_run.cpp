@@ -10,7 +10,7 @@ Result<Outcome> run_exact(RequestSource& source, const Setup& setup) {
   return run->run(source);
 }
 
-Result<Time> replay_exact(std::span<const SampledEvent> events, const Setup& setup) {
+Result<ReplayTimes> replay_exact(std::span<const SampledEvent> events, const Setup& setup) {
   return replay_with<ExactMemory>(events, setup);
 }
 

@@ -1,6 +1,7 @@
 #include "sim/fast_banks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -8,7 +9,7 @@ namespace nearfar::sim {
 
 FastBanks::FastBanks(const Device& device, const Controller& controller)
     : timing_(device.timing),
-      banks_per_group_(static_cast<std::uint32_t>(device.organization.banks)),
+      group_shift_(static_cast<unsigned>(std::countr_zero(device.organization.banks))),
       controller_(controller), decoder_(device.organization, controller.mapping) {
   for (std::uint64_t c = 0; c < device.organization.channels; ++c) {
     Channel& channel = channels_.emplace_back(device);
@@ -16,6 +17,7 @@ FastBanks::FastBanks(const Device& device, const Controller& controller)
       channel.ranks.emplace_back(timing_);
     channel.groups.resize(device.organization.ranks * device.organization.groups);
     channel.banks.resize(channel.groups.size() * device.organization.banks);
+    if (controller.page == PagePolicy::closed) channel.reads_alone_from = never;
   }
 }
 
@@ -50,15 +52,18 @@ Time FastBanks::refresh_end(const Channel& channel, std::uint32_t number, Time d
 
 /// Does the refreshes that are due by `first`, the first command of an access, and closes the row
 /// of its bank if the access comes after one. Accesses with earlier commands may follow.
-void FastBanks::refresh_before(Channel& channel, const DramAddress& address, Time first) {
+void FastBanks::refresh_before(Channel& channel, DramAddress address, Time first) {
   Rank& rank = channel.ranks[address.rank];
   Bank& bank = channel.banks[address.bank];
   if (first >= rank.refresh_at) [[unlikely]]
     refresh(channel, address.rank, first);
-  if (bank.epoch == rank.epoch || first < rank.refreshing_from) return;
+  if (bank.epoch == rank.epoch) bank.refresh_at = rank.refresh_at;
+  if (bank.epoch == rank.epoch) return;
+  if (first < rank.refreshing_from) return;
   if (bank.row != closed) end_epoch(bank);
   bank.closed_rows = {};
   bank.epoch = rank.epoch;
+  bank.refresh_at = rank.refresh_at;
   bank.activate_from = std::max(bank.activate_from, rank.blocked_until);
 }
 
@@ -102,8 +107,7 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
 
 /// Whether an access that arrives after drain_from writes were queued is still served before the
 /// drain: its column command must be issued before it (row policy closed: its activate).
-bool FastBanks::goes_before_drain(const Channel& channel, const DramAddress& address,
-                                  Time at) const {
+bool FastBanks::goes_before_drain(const Channel& channel, DramAddress address, Time at) const {
   if (at >= channel.draining || controller_.page == PagePolicy::closed)
     return at < channel.draining;
   const Bank& bank = channel.banks[address.bank];
@@ -111,21 +115,20 @@ bool FastBanks::goes_before_drain(const Channel& channel, const DramAddress& add
   return activate_from(bank, at) + timing_.tRCD <= channel.draining;
 }
 
-/// Reserves the data bus for an access whose column command can be issued at `column`. Returns when
-/// the data begin.
-Time FastBanks::book_data(Channel& channel, const DramAddress& address, Time column,
-                          bool write) const {
-  return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
-                          address.bank / banks_per_group_, write);
+Time FastBanks::serve_any(Channel& channel, DramAddress address, Time at, bool write) {
+  if (!channel.posted.empty()) write_while_idle(channel, at);
+  if (at >= channel.filled && at < channel.drained && !goes_before_drain(channel, address, at))
+    at = std::max(at, channel.drained - timing_.tRCD); // activated during the last writes
+  return access(channel, address, at, write);
 }
 
-Time FastBanks::access(Channel& channel, const DramAddress& address, Time at, bool write) {
+Time FastBanks::access(Channel& channel, DramAddress address, Time at, bool write) {
   const Timing& t = timing_;
   Rank& rank = channel.ranks[address.rank];
   Bank& bank = channel.banks[address.bank];
-  refresh_before(channel, address,
-                 bank.row == address.row ? std::max(at, bank.column_from)
-                                         : activate_from(bank, at));
+  const Time first =
+      bank.row == address.row ? std::max(at, bank.column_from) : activate_from(bank, at);
+  if (first >= bank.refresh_at) refresh_before(channel, address, first);
   if (controller_.page == PagePolicy::closed && bank.row != closed)
     close_lazily(rank, bank, at, address.row);
   if (bank.row == address.row)
@@ -154,7 +157,8 @@ Time FastBanks::access(Channel& channel, const DramAddress& address, Time at, bo
   ++activity_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  channel.groups[address.bank / banks_per_group_] = {begin, end + t.tWTRL};
+  channel.groups[address.bank >> group_shift_] = {begin, end + t.tWTRL};
+  channel.reads_alone_from = std::max(channel.reads_alone_from, end + std::max(t.tWTR, t.tWTRL));
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
@@ -176,7 +180,7 @@ unsigned FastBanks::find_closed(const Bank& bank, std::uint64_t row, Time at) {
 
 /// Times an access to a row that was closed `back` rows ago. Later accesses to the bank are
 /// delayed.
-Time FastBanks::access_closed(Channel& channel, const DramAddress& address, unsigned back, Time at,
+Time FastBanks::access_closed(Channel& channel, DramAddress address, unsigned back, Time at,
                               bool write) {
   const Timing& t = timing_;
   Bank& bank = channel.banks[address.bank];
@@ -211,13 +215,13 @@ Time FastBanks::access_closed(Channel& channel, const DramAddress& address, unsi
 }
 
 /// The earliest column command of a read after the last write to its rank and to its group.
-Time FastBanks::read_from(const Channel& channel, const DramAddress& address, Time column) const {
+Time FastBanks::read_from(const Channel& channel, DramAddress address, Time column) const {
   const auto turned = [&](const Turnaround& after, Time at) {
     const bool overlaps = at + timing_.CL + timing_.burst > after.write_data_begin;
     return at < after.read_from && overlaps ? after.read_from : at;
   };
   column = turned(channel.ranks[address.rank].turnaround, column);
-  return turned(channel.groups[address.bank / banks_per_group_], column);
+  return turned(channel.groups[address.bank >> group_shift_], column);
 }
 
 /// Closes the row for a refresh.
@@ -301,6 +305,7 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
     bank.closed_rows = {}; // no access waits for the row that it closed
     channel.drained = std::max(channel.drained, bank.last_used);
   }
+  channel.reads_alone_from = std::max(channel.reads_alone_from, channel.drained);
   channel.posted.erase(channel.posted.begin(), end);
   return done;
 }

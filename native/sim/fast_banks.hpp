@@ -30,10 +30,15 @@ public:
   Time serve(Time at, std::uint64_t line, bool write) {
     const DramAddress address = decoder_.decode(line);
     Channel& channel = channels_[address.channel];
-    if (!channel.posted.empty()) write_while_idle(channel, at);
-    if (at >= channel.filled && at < channel.drained && !goes_before_drain(channel, address, at))
-      at = std::max(at, channel.drained - timing_.tRCD); // activated during the last writes
-    return access(channel, address, at, write);
+    if (!write && is_open(channel, address, at)) [[likely]]
+      return read_open(channel, address, at);
+    return serve_any(channel, address, at, write);
+  }
+
+  /// serve() without its short path. The result is the same.
+  Time serve_any(Time at, std::uint64_t line, bool write) {
+    const DramAddress address = decoder_.decode(line);
+    return serve_any(channels_[address.channel], address, at, write);
   }
 
   /// Queues a posted write. Returns when the sender may continue.
@@ -57,18 +62,19 @@ private:
     Time column_from = 0;
     bool dirty = false;
   };
-  struct Bank {
+  struct alignas(line_bytes) Bank {
     std::uint64_t row = closed;
-    Time activate_from = 0;
     Time column_from = 0;
     Time write_from = 0;
     Time precharge_from = 0;
     Time last_used = 0;
+    Time refresh_at = 0; ///< no refresh concerns an access whose first command is before it
+    Time activate_from = 0;
     std::uint32_t epoch = 0; ///< Rank::epoch at the last access
     bool dirty = false;
-    Time opened = 0;
+    std::uint8_t closes = 0;              ///< number of rows closed so far, modulo 256
     std::array<ClosedRow, 4> closed_rows; ///< rows that were open before `row`; a ring
-    std::uint32_t closes = 0;             ///< number of rows closed so far
+    Time opened = 0;
   };
   /// Write-to-read turnaround of a rank or a bank group.
   struct Turnaround {
@@ -106,20 +112,49 @@ private:
     Time room_from = 0;   ///< time at which the last write that found a full queue was accepted
     Time write_from = 0;  ///< earliest column command of a write after the bus turned
     Time read_column = 0; ///< column command of the last read; a drain begins after it
+    /// Without posted writes: no write delays a read that arrives from here on. `never` with closed
+    /// rows.
+    Time reads_alone_from = 0;
   };
 
-  Time access(Channel& channel, const DramAddress& address, Time at, bool write);
-  Time book_data(Channel& channel, const DramAddress& address, Time column, bool write) const;
+  /// Whether a read at `at` hits an open row, and only the bank and the data bus can delay it.
+  static bool is_open(const Channel& channel, DramAddress address, Time at) {
+    const Bank& bank = channel.banks[address.bank];
+    return bank.row == address.row && std::max(at, bank.column_from) < bank.refresh_at &&
+           at >= channel.reads_alone_from && channel.posted.empty();
+  }
+
+  /// access() of a read for which is_open().
+  Time read_open(Channel& channel, DramAddress address, Time at) {
+    Bank& bank = channel.banks[address.bank];
+    ++activity_.row_hits;
+    ++activity_.reads;
+    const Time begin = book_data(channel, address, std::max(at, bank.column_from), false);
+    const Time column = begin - timing_.CL;
+    bank.column_from = bank.write_from = column + timing_.tCCDL;
+    bank.last_used = column;
+    bank.precharge_from = std::max(bank.precharge_from, column + timing_.tRTP);
+    channel.read_column = std::max(channel.read_column, column);
+    return begin + timing_.burst;
+  }
+
+  Time serve_any(Channel& channel, DramAddress address, Time at, bool write);
+  Time access(Channel& channel, DramAddress address, Time at, bool write);
+  /// Reserves the data bus for an access whose column command can be issued at `column`. Returns
+  /// when the data begin.
+  Time book_data(Channel& channel, DramAddress address, Time column, bool write) const {
+    return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
+                            address.bank >> group_shift_, write);
+  }
   void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
-  Time access_closed(Channel& channel, const DramAddress& address, unsigned back, Time at,
-                     bool write);
-  bool goes_before_drain(const Channel& channel, const DramAddress& address, Time at) const;
-  Time read_from(const Channel& channel, const DramAddress& address, Time column) const;
+  Time access_closed(Channel& channel, DramAddress address, unsigned back, Time at, bool write);
+  bool goes_before_drain(const Channel& channel, DramAddress address, Time at) const;
+  Time read_from(const Channel& channel, DramAddress address, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
-  void refresh_before(Channel& channel, const DramAddress& address, Time first);
+  void refresh_before(Channel& channel, DramAddress address, Time first);
   void refresh(Channel& channel, std::uint32_t number, Time at);
   Time refresh_end(const Channel& channel, std::uint32_t number, Time due) const;
   void end_epoch(Bank& bank);
@@ -133,7 +168,7 @@ private:
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;
-  std::uint32_t banks_per_group_;
+  unsigned group_shift_; ///< from the number of a bank to that of its group, in the channel
   Controller controller_;
   AddressDecoder decoder_;
   std::vector<Channel> channels_;

@@ -35,10 +35,11 @@ inline constexpr std::size_t feed_batch = 256;
 template <PlacedSink Sink>
 void feed_static(std::span<const Request> requests, Placer& placer, Sink& sink) {
   std::array<PlacedAccess, feed_batch> placed;
-  for (const Request& request : requests)
-    placer.prefetch(request);
+  if (placer.has_page_table())
+    for (const Request& request : requests)
+      placer.prefetch(request);
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    placed[i] = placer.place_static(requests[i]);
+    placer.place_static(requests[i], placed[i]);
     if (placed[i].write) sink.expect_write(placed[i]);
   }
   for (std::size_t i = 0; i < requests.size(); ++i)

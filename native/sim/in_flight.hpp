@@ -29,8 +29,7 @@ struct InFlightAccess {
 class InFlight {
 public:
   InFlight(std::uint64_t demand_window, std::uint64_t prefetch_window)
-      : windows_{Window(demand_window), Window(prefetch_window)},
-        reads_(2 * (max_depends + 1), no_access) {}
+      : windows_{Window(demand_window), Window(prefetch_window)}, reads_(reads, no_access) {}
 
   InFlightAccess& operator[](std::uint64_t id) {
     Window& window = windows_[id & 1];
@@ -44,14 +43,27 @@ public:
   }
   std::uint64_t add(bool prefetch) { return windows_[prefetch].next++ << 1 | prefetch; }
 
+  /// The end of the demand that must complete before the next one is sent; 0 if the window has room.
+  Time end_of_oldest() {
+    const Window& window = windows_[0];
+    if (window.next < window.size) return 0;
+    return window.accesses[(window.next - window.size) & window.mask].end;
+  }
+  /// Counts a request and adds it as a demand read whose end is known. It waits for no producer.
+  void add_complete_read(Time end) {
+    Window& window = windows_[0];
+    window.accesses[window.next & window.mask].end = end;
+    reads_[++request_ % reads] = window.next++ << 1;
+  }
+
   /// Counts a request of the program. add_read() sets the id if it is a read.
-  void next_request() { reads_[++request_ & (reads_.size() - 1)] = no_access; }
-  void add_read(std::uint64_t id) { reads_[request_ & (reads_.size() - 1)] = id; }
+  void next_request() { reads_[++request_ % reads] = no_access; }
+  void add_read(std::uint64_t id) { reads_[request_ % reads] = id; }
 
   /// The access that produces the address of `request`; no_access if it has left the window.
   std::uint64_t producer_of(const Request& request) const {
     if (request.depends > max_depends || request.depends >= request_) return no_access;
-    const std::uint64_t id = reads_[(request_ - request.depends) & (reads_.size() - 1)];
+    const std::uint64_t id = reads_[(request_ - request.depends) % reads];
     if (id == no_access || id & 1) return no_access;
     const Window& window = windows_[0];
     return window.next - (id >> 1) > window.size + 1 ? no_access : id;
@@ -69,6 +81,8 @@ public:
   }
 
 private:
+  static constexpr std::size_t reads = std::size_t{2} * (max_depends + 1);
+
   struct Window {
     explicit Window(std::uint64_t many)
         : size(many), mask(std::bit_ceil(4 * many) - 1), accesses(mask + 1) {}

@@ -79,13 +79,23 @@ public:
     return plan_.rule == PlacementRule::fixed || plan_.rule == PlacementRule::interleave;
   }
 
-  void prefetch(const Request& request) const {
-    if (!physical_) pages_.prefetch(key_of(request));
-  }
+  /// Whether place_static() looks up pages. prefetch() is of use only then.
+  bool has_page_table() const { return !physical_; }
+  void prefetch(const Request& request) const { pages_.prefetch(key_of(request)); }
 
   /// Places a request by a static plan.
   PlacedAccess place_static(const Request& request) {
-    if (physical_) return {request.address >> line_shift, is_near(request), request.write};
+    PlacedAccess placed;
+    place_static(request, placed);
+    return placed;
+  }
+  void place_static(const Request& request, PlacedAccess& placed) {
+    placed.write = request.write;
+    if (physical_) {
+      placed.line = request.address >> line_shift;
+      placed.near = is_near(request);
+      return;
+    }
     const std::uint64_t key = key_of(request);
     const bool near = key & 1;
     if (key != last_key_) {
@@ -95,7 +105,8 @@ public:
       last_key_ = key;
       last_frame_ = frame;
     }
-    return {last_frame_ * lines_a_page + line_in_page(request.address), near, request.write};
+    placed.line = last_frame_ * lines_a_page + line_in_page(request.address);
+    placed.near = near;
   }
 
   /// Places a request at `now` by any rule. Appends the accesses of migrations to `moved`, and adds
@@ -107,7 +118,10 @@ public:
   std::uint64_t pages(bool near) const { return frames_[near]; }
 
 private:
-  Placer(const Plan& plan, bool physical) : plan_(plan), physical_(physical) {}
+  Placer(const Plan& plan, bool physical)
+      : plan_(plan), physical_(physical), one_memory_(plan.rule == PlacementRule::fixed &&
+                                                      plan.objects.empty() && plan.ranges.empty()) {
+  }
 
   static std::uint64_t line_in_page(std::uint64_t address) {
     return (address >> line_shift) & (lines_a_page - 1);
@@ -117,6 +131,7 @@ private:
     return (request.address >> page_shift) << 1 | static_cast<std::uint64_t>(is_near(request));
   }
   bool is_near(const Request& request) const {
+    if (one_memory_) return plan_.near_by_default;
     const std::uint32_t object = request.object;
     if (object < plan_.objects.size() && plan_.objects[object] < 2) return plan_.objects[object];
     if (plan_.rule == PlacementRule::interleave)
@@ -160,6 +175,7 @@ private:
 
   Plan plan_;
   bool physical_;
+  bool one_memory_;                            ///< all accesses are placed in the same memory
   PageTable pages_;                            ///< to frames, or to indices in movable_
   std::uint64_t last_key_ = PageTable::absent; ///< of the last place_static()
   std::uint64_t last_frame_ = 0;

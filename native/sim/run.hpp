@@ -32,7 +32,9 @@ public:
   Run(const Setup& setup, Memory far, Memory near, Placer placer)
       : setup_(setup), tiers_{std::move(far), std::move(near)}, placer_(std::move(placer)),
         links_{LinkState(setup.far.link), LinkState(setup.near.link)},
-        accesses_(window_of(setup.core), max_prefetched) {}
+        accesses_(window_of(setup.core), max_prefetched), issue_(setup.core.issue),
+        posts_writes_(setup.core.posted_writes),
+        has_link_{setup.far.link.present(), setup.near.link.present()} {}
 
   Result<Outcome> run(RequestSource& source) { return run(source, *this); }
 
@@ -63,13 +65,9 @@ public:
     statistics_.prefetch_wear(placed.near, placed.line);
   }
   void issue(const Request& request, const PlacedAccess& placed) {
-    accesses_.next_request();
-    now_ += request.gap;
-    statistics_.request(placed.near, request.write, request.gap);
-    if (placed.write && setup_.core.posted_writes)
-      post(placed);
-    else
-      dispatch(request, placed);
+    if constexpr (Memory::in_order)
+      if (ends_when_sent(request, placed)) return read_at_once(request.gap, placed);
+    issue_any(request, placed);
   }
 
   /// Completes all accesses. `tail`: CPU time after the last request.
@@ -97,9 +95,44 @@ private:
                                          : max_window;
   }
 
+  /// In order: whether a request is a read that waits for no other one but the oldest of the window,
+  /// so that its end is known when it is sent.
+  bool ends_when_sent(const Request& request, const PlacedAccess& placed) const {
+    return !(placed.write | request.prefetch | (request.depends != 0)) && delayed_.empty();
+  }
+
+  /// issue_any() of such a read.
+  void read_at_once(Time gap, const PlacedAccess& placed) {
+    now_ += gap;
+    if (issue_ == Issue::window) now_ = std::max(now_, accesses_.end_of_oldest());
+    const Time end = has_link_[placed.near] ? end_over_link(placed)
+                                            : tiers_[placed.near].end_of(now_, placed.line, false);
+    accesses_.add_complete_read(end);
+    statistics_.read(placed.near, gap, now_, end);
+    if (issue_ == Issue::blocking) now_ = end;
+  }
+
+  [[gnu::noinline]] Time end_over_link(const PlacedAccess& placed) {
+    LinkState& link = links_[placed.near];
+    std::size_t place = 0;
+    const Time at = link.down(now_, false, &place);
+    return link.up(tiers_[placed.near].end_of(at, placed.line, false), false, place);
+  }
+
+  /// issue() without a short path.
+  [[gnu::noinline]] void issue_any(const Request& request, const PlacedAccess& placed) {
+    accesses_.next_request();
+    now_ += request.gap;
+    statistics_.request(placed.near, request.write, request.gap);
+    if (placed.write && posts_writes_)
+      post(placed);
+    else
+      dispatch(request, placed);
+  }
+
   void dispatch(const Request& request, const PlacedAccess& placed) {
     if (placed.write) statistics_.written(placed.near, placed.line);
-    const Issue issue = setup_.core.issue;
+    const Issue issue = issue_;
     const bool prefetch = request.prefetch && issue == Issue::window;
     if (const std::uint64_t oldest = accesses_.oldest_if_full(prefetch); oldest != no_access) {
       const Time free = end_of(oldest);
@@ -183,7 +216,7 @@ private:
     while (!(accepted = tiers_[placed.near].post(at, placed.line)))
       step();
     const Time end = now_ + (*accepted > at ? *accepted - at : 0);
-    if (setup_.core.issue != Issue::trace_time) now_ = end;
+    if (issue_ != Issue::trace_time) now_ = end;
     statistics_.ended(placed.near, end);
   }
 
@@ -224,6 +257,9 @@ private:
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   RunStatistics statistics_;
   Time now_ = 0; ///< time of the core
+  Issue issue_;
+  bool posts_writes_;
+  std::array<bool, 2> has_link_; ///< far, near
 };
 
 /// Creates both memories and the placement. `physical`: of the addresses. Errors: those of

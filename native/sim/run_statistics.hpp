@@ -21,6 +21,14 @@ public:
     TierOutcome& tier = outcome_.tiers[near];
     ++(write ? tier.writes : tier.reads);
   }
+  /// Counts a read of the program that is sent at `sent` and ends at `end`.
+  void read(bool near, Time gap, Time sent, Time end) {
+    outcome_.compute += gap;
+    TierOutcome& tier = outcome_.tiers[near];
+    ++tier.reads;
+    tier.access_ended(end);
+    tier.read_ended(end - sent);
+  }
   void stalled(Time stall) { outcome_.stall += stall; }
 
   /// Does not count writes to each line from now on.

@@ -64,8 +64,11 @@ struct SampledTimes {
   std::uint64_t requests = 0; ///< in all samples; 0: not sampled
   /// Time of the fast engine over that of the exact one, less one: both from idle memories.
   double difference = 0;
+  double error = 0; ///< standard error of `difference`
   /// The same with the time of the fast engine in the run. The phase of refreshes may differ.
   double run_difference = 0;
+  /// Time that the program waits for memory, in ps, as the samples predict it.
+  double waited = 0;
 };
 
 struct Outcome {
