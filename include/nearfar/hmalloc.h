@@ -273,8 +273,8 @@ HM_API void hm_heap_stats_sized(hm_heap* heap, struct hm_tier_stats* stats,
 #define hm_stats(tier, stats) hm_stats_sized(tier, stats, sizeof(struct hm_tier_stats))
 #define hm_heap_stats(heap, stats) hm_heap_stats_sized(heap, stats, sizeof(struct hm_tier_stats))
 
-/** Reads one statistic by its name: `tier.NAME.KEY`, as hm_stats_write() writes it, for instance
- *  "tier.far.live_bytes". Errors: EINVAL for NULL, ENOENT for an unknown name, ENODEV for a tier
+/** Reads one statistic by its name: `tier.NAME.KEY`, as hm_stats_write() writes it (but for the weights
+ *  of nodes), for instance "tier.far.live_bytes". Errors: EINVAL for NULL, ENOENT for an unknown name, ENODEV for a tier
  *  that does not exist. */
 HM_API int hm_ctl(const char* name, uint64_t* value) HM_NOTHROW;
 

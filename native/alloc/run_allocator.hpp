@@ -64,7 +64,7 @@ public:
   /// bytes. The lock is held for one bin at a time. Called by one thread at a time.
   std::size_t purge(std::uint8_t tick, bool all);
 
-  /// The following five without the lock: exact while no thread allocates or frees.
+  /// The following without the lock: exact while no thread allocates or frees.
   std::uint32_t used_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return frontier_ - first_; }
   std::uint32_t highest_frontier() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return highest_; }
   std::uint32_t first_span() const { return first_; }

@@ -1,8 +1,8 @@
 // Statistics of tiers and threads, summed when they are read, and written as text.
 //
 // Allocations and frees are counted in five places: stacks, past_counts() (the stacks of threads
-// that have ended), classes (blocks without a stack), tiers (large blocks) and arenas. All other
-// counters are in TierHeap.
+// that have ended), classes (blocks without a stack), tiers (large blocks) and arenas. Free blocks are
+// counted in classes and stacks, failures of heaps in arenas; all other counters are in TierHeap.
 //
 // Thread safety  any thread; never in a signal handler.
 #pragma once
@@ -32,7 +32,7 @@ struct NamedStatistic {
   const char* key;
   std::uint64_t value;
 };
-/// The statistics of a tier with the keys that write_stats() writes.
+/// The statistics of a tier with the keys that write_stats() writes, but for the weights of nodes.
 std::array<NamedStatistic, 12> named_statistics(Allocator& allocator, unsigned tier);
 
 /// A statistic by its name, as of hm_ctl(). Errors: not_found, unsupported.

@@ -24,7 +24,7 @@
 namespace nearfar::alloc {
 
 /// An array of blocks: at its start those that the thread allocates next, at its end those that it
-/// returns to slabs of other owners.
+/// returns to slabs that it does not own.
 ///
 /// Each member is written by the owner alone, as one word, so that a child forked at any time by
 /// another thread finds blocks only where they are.

@@ -10,8 +10,8 @@
 
 namespace nearfar::alloc {
 
-/// The capacity in bytes: as specified, else the free space; 0 means unlimited. Errors: no_space,
-/// and those of the tier's kind.
+/// The capacity in bytes: as specified; else, of files, devices and bound nodes, the free space; else 0,
+/// which means unlimited. Errors: no_space, and those of the tier's kind.
 Result<std::size_t> tier_capacity(const TierHeap& tier, const TierOptions& options);
 
 /// Maps `bytes` as specified and describes them in tier.runs.backing(), on failure too.

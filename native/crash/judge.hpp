@@ -19,8 +19,11 @@
 namespace nearfar::crash {
 
 /// Errors come before notes: findings are listed in this order. A new rule also needs: name() in
-/// lint.cpp, RULES in python/nearfar/verify/lint.py, the help in python/nearfar/cli/crash/lint.py,
-/// docs/tutorials/crash.md, docs/coming-from/pmemcheck.md.
+/// crash/lint.cpp, RULES in python/nearfar/verify/lint.py (SARIF follows from it), the help in
+/// python/nearfar/cli/crash/lint.py and its snapshot, docs/tutorials/crash.md,
+/// docs/coming-from/pmemcheck.md, CHANGELOG.md; a case in lint_test.cpp, and a marked line in
+/// tests/programs/lint.c with the counts in tests/test_crash_lint.py. crash/tool/lint.cpp leaves out
+/// rules that stores which were not seen would make wrong.
 enum class Rule : std::uint32_t {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush
@@ -29,7 +32,7 @@ enum class Rule : std::uint32_t {
   short_log,      ///< a store of which only a part was logged; `other` is the call
   freed_store,    ///< a store to an object that was freed; `other` is the call that freed it
   unended,        ///< a transaction that was never ended; `site` is its beginning
-  repeated_flush, ///< a flush of lines that are flushed already; nothing was stored since
+  repeated_flush, ///< a flush of lines that only await a fence; nothing was stored since
   needless_flush, ///< a flush of lines that are durable or were never stored to
   repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
   unlogged_flush, ///< a store in a transaction to bytes that it does not log, and flushes itself
@@ -71,7 +74,7 @@ enum class Observed : std::uint8_t {
 class Judge {
 public:
   static constexpr std::uint32_t no_site = UINT32_MAX;
-  /// A thread that is not known; of stores only.
+  /// A thread that is not known: of stores, and of fences that end changes from outside.
   static constexpr std::uint16_t any_thread = UINT16_MAX;
 
   /// Address space for a pool of this size.

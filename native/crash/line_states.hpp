@@ -67,7 +67,7 @@ inline Words words_of(Bytes bytes) {
 struct LineState {
   Words dirty, awaiting; ///< stored and not flushed; flushed and not fenced. The others are durable
   Words freed;
-  Words reported; ///< as not logged; not again as not flushed
+  Words reported; ///< as not logged, so that they are not reported as not flushed, too
   Words is_new;   ///< allocated, and a transaction may store to it unlogged
   Words never_durable;
   Words flushed_by_other;        ///< by another thread than that of the store

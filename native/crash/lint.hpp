@@ -4,7 +4,8 @@
 // Model          a store reaches memory when its line is flushed afterwards, and a fence of the
 //                thread that flushed follows (non-temporal stores need the fence only). Within a
 //                transaction of libpmemobj, a store is undone if its bytes were logged before it.
-// Granularity    4 bytes: neighboring variables in a line are judged separately.
+// Granularity    4 bytes for what is durable, 1 for what is logged: neighboring variables in a line
+//                are judged separately.
 // Libraries      what libpmem and libpmemobj store or flush on their own is followed, not judged.
 // Judge          judge.hpp, in the program itself. Here its findings get their places.
 // Thread safety  none: values.

@@ -3,7 +3,8 @@
 // Order          FR-FCFS: the command that is legal first. Ties: refresh or wake, column, activate,
 //                precharge, power state; then the oldest request. FCFS: the oldest request only.
 // Posted writes  Draining starts at drain_from queued writes, or at drain_idle if no demand waits.
-//                It stops at drain_to queued writes; while no demand waits, it then starts again.
+//                It stops at drain_to, and starts again at once if no demand waits and drain_idle
+//                writes remain.
 // Direction      When draining starts or stops, requests of the other queue whose rows were
 //                activated for them are served first, so that no row is closed unused.
 // Thread safety  one thread.

@@ -39,7 +39,7 @@ public:
     Time read_from = 0;
     Time write_from = 0;
     Time precharge_from = 0;
-    Time last_used = 0;
+    Time last_used = 0; ///< when its last activate or column command was issued
     std::uint32_t rank = 0;
     std::uint32_t group = 0;   ///< number in the channel, over all ranks
     std::uint32_t columns = 0; ///< column commands to the open row

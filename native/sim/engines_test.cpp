@@ -148,7 +148,7 @@ TEST_CASE("a row times out on an idle channel, unless a request for it arrives b
     requests[1].gap = gap;
     return run(setup, requests, true).tiers[0].activity.row_hits;
   };
-  // The first read is issued after tRCD, and complete CL and the burst later.
+  // The first read is issued after tRCD, and completes CL and the burst later.
   const Time open = setup.far_controller.timeout - setup.far.timing.CL - setup.far.timing.burst;
   CHECK(hits(0) == 1);
   CHECK(hits(open) == 1);

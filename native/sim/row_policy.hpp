@@ -1,7 +1,8 @@
 // Row policy of a channel: when open rows are closed.
 //
 // Required rows  A row stays open while a request that has arrived requires it. Requests of the
-//                active queue (posted writes during a drain, else demands) require their rows.
+//                active queue (posted writes during a drain, else demands) require their rows; with
+//                FCFS, the oldest request only.
 //                Requests of the other queue require only rows that were activated for them.
 // Other rows     are closed as PagePolicy says. A refresh closes required rows, too.
 // Row-hit cap    A row that has reached the cap is required only by requests that are older than
@@ -86,7 +87,7 @@ public:
   }
 
   /// Whether the column command of waiting[index] at `at` has an auto-precharge: with
-  /// PagePolicy::closed, unless another request that has arrived needs the row.
+  /// PagePolicy::closed, unless another request of its queue that has arrived needs the row.
   bool closes_after(const std::vector<ChannelRequest>& waiting, std::size_t index, Time at) const {
     if (page_ != PagePolicy::closed) return false;
     const ChannelRequest& request = waiting[index];

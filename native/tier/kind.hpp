@@ -39,10 +39,10 @@ struct TierKind {
   const char* form; ///< in the grammar, "numa:N"
   Maps maps = Maps::memory;
   Persists persists = Persists::nothing;
-  bool prefaults = false; ///< every page is touched when mapping, asked or not
+  bool prefaults = false; ///< tier::map() touches every page, asked or not; heaps do by chunk
 
-  /// Takes what follows the colon, empty where nothing does, into node or path of a spec. Without
-  /// it the kind takes no argument. Errors: bad_input, by way of refuse().
+  /// Parses the text after the colon, which may be empty, and stores it in the spec. Without this
+  /// function the kind takes no argument. Errors: bad_input, by way of refuse().
   Status (*read)(std::string_view argument, Spec& spec) = nullptr;
   /// Room for this user now, in bytes. Errors: unsupported (this machine has no such tier), those
   /// of the place.
@@ -68,8 +68,8 @@ Error refuse(const char* complaint, std::string_view part);
 /// For kinds that name a path: TierKind::read. Errors: bad_input (none, or too long).
 Status read_path(std::string_view argument, Spec& spec);
 
-/// For kinds whose path is a directory or a file that does not exist yet: TierKind::capacity, of the
-/// file system, and TierKind::open, a file without a name.
+/// For kinds whose path is a directory: TierKind::capacity, of its file system, and TierKind::open, a
+/// file without a name.
 Result<std::size_t> free_space(const Spec& spec);
 Result<os::File> create_unnamed(const Spec& spec);
 

@@ -1,4 +1,5 @@
 // Mapping a tier: memory of the kind that was asked for, or an error; never a silent substitute.
+// libhmalloc maps by itself (alloc/tier_mapping.cpp).
 //
 // Thread safety  a Mapping is made and destroyed by one thread, its memory used by any.
 // Freestanding   no exceptions, no std::string.

@@ -5,8 +5,8 @@
 //   paced:TIER@PROFILE   one of these, slowed down to a device profile: an emulated slow tier
 //   each followed by options: ,pages=4k|2m|1g|thp  ,populate
 //
-// PATH of fsdax: and file: is a directory, or the name of a file that does not exist yet. Either
-// way the file has no name while it is used, so nothing is left behind.
+// PATH of fsdax: and file: is a directory, in which the file has no name while it is used, so that
+// nothing is left behind. For pools it can also be the name of a file that does not exist yet.
 //
 // Freestanding   no exceptions, no std::string.
 #pragma once

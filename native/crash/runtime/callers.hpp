@@ -1,6 +1,6 @@
 // The calls that led to an event: a store in a helper function says little without its caller.
 //
-// Thread safety  the lock of the log is held (recording.cpp).
+// Thread safety  the lock of the log is held (lock.hpp).
 #pragma once
 
 #include <array>

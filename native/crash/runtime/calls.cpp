@@ -86,7 +86,7 @@ NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));
 }
 
-// libpmem. The flushes themselves are left out: what is recorded is not relied upon.
+// libpmem. A flush is recorded, and not made: it is not relied upon that a recorded pool is durable.
 NEARFAR_EXPORT void pmem_flush(const void* at, std::size_t bytes) {
   report(EventKind::flush, at, bytes, NEARFAR_CALLER);
 }

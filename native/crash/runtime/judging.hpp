@@ -1,4 +1,4 @@
-// The judge of a program that is linted: it takes the place of the events in the log.
+// The judge of a program that is linted. Events go to it instead of into the log.
 //
 // Thread safety  request_judgement() before the program runs; the others under the lock of the log.
 #pragma once

@@ -1,6 +1,6 @@
 // Numbers for places in the program, which the log names once.
 //
-// Thread safety  the lock of the log is held (recording.cpp).
+// Thread safety  the lock of the log is held (lock.hpp).
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ RULES = {
     "repeated_flush": LintRule(
         "note",
         "A flush repeats another",
-        "this flush is of lines that are flushed already: nothing was stored since",
+        "this flush is of lines that only await a fence: nothing was stored since",
     ),
     "needless_flush": LintRule(
         "note",

@@ -88,7 +88,7 @@ def test_an_experiment_sets_the_timeout_of_rows(tmp_path: Path) -> None:
         ("]", "", ""),
     ],
 )
-def test_a_damaged_suite_is_refused(
+def test_a_damaged_experiment_is_refused(
     old: str, new: str, named: str, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     file = tmp_path / "bad.toml"
