@@ -157,7 +157,7 @@ Time FastBanks::access(Channel& channel, DramAddress address, Time at, bool writ
   ++activity_.writes;
   bank.dirty = true;
   rank.turnaround = {begin, end + t.tWTR};
-  channel.groups[address.bank >> group_shift_] = {begin, end + t.tWTRL};
+  channel.groups[group_of(address)] = {begin, end + t.tWTRL};
   channel.reads_alone_from = std::max(channel.reads_alone_from, end + std::max(t.tWTR, t.tWTRL));
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
@@ -221,7 +221,7 @@ Time FastBanks::read_from(const Channel& channel, DramAddress address, Time colu
     return at < after.read_from && overlaps ? after.read_from : at;
   };
   column = turned(channel.ranks[address.rank].turnaround, column);
-  return turned(channel.groups[address.bank >> group_shift_], column);
+  return turned(channel.groups[group_of(address)], column);
 }
 
 /// Closes the row for a refresh.

@@ -144,7 +144,11 @@ private:
   /// when the data begin.
   Time book_data(Channel& channel, DramAddress address, Time column, bool write) const {
     return channel.bus.book(column + (write ? timing_.CWL : timing_.CL), address.rank,
-                            address.bank >> group_shift_, write);
+                            group_of(address), write);
+  }
+  /// The number of its bank's group in the channel.
+  std::uint32_t group_of(DramAddress address) const {
+    return std::uint32_t{address.bank} >> group_shift_;
   }
   void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);

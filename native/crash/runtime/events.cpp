@@ -154,13 +154,14 @@ std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, Ev
       continue;
     }
     const std::size_t most = std::min(bytes, stored.end_of_part(offset + at) - offset);
+    const bool of_another = stored.is_of_another(offset + at);
     std::size_t end = at + 1; // up to 7 equal bytes within one store are part of it
     for (std::size_t same = 0, i = end; i < most && same < 8; ++i) {
+      if (of_another && same > 0 && (offset + i) % 8 == 0) break; // where stores end is not known
       same = now[i] == old[i] ? same + 1 : 0;
       if (same == 0) end = i + 1;
     }
     std::memcpy(old + at, now + at, end - at);
-    const bool of_another = stored.is_of_another(offset + at);
     if (of_another && __libc_single_threaded != 0) { // another process, or a call that is not seen
       put(EventKind::nt_store, outside, offset + at, end - at, now + at, {});
       put(EventKind::fence, outside, 0, 0, nullptr, {});
