@@ -81,8 +81,8 @@ TEST_CASE("data that continue a run begin as soon as a comparison with all other
     PlainBus plain(device);
     Random random(7);
     Time now = 0;
-    for (int i = 0; i < 20'000; ++i) {
-      const bool saturated = i / 500 % 2;
+    for (int i = 0; i < 1'200; ++i) {
+      const bool saturated = i / 200 % 2;
       now += random.below(saturated ? 4'000 : 20'000);
       const std::uint64_t word = random.next();
       const auto rank = static_cast<std::uint32_t>(word % 64 == 0);
