@@ -231,15 +231,10 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
     finding.missing = Missing::fence;
   else
     finding.missing = missing_flush(log, found.missing->event, found.missing_at);
-  const bool flushed_later = finding.missing == Missing::fence && found.early != nullptr &&
-                             store.kind != EventKind::nt_store &&
-                             !flushed(log, found.missing->event, until, found.missing_at);
   const bool comes = finding.missing == Missing::fence || finding.missing == Missing::late_flush;
   if (comes && !of_library(store.site) && is_torn(found, point, finding)) {
     finding.missing = Missing::torn;
     finding.before = {};
-  } else if (flushed_later) { // a fence before the early store would not help
-    finding.missing = Missing::flush;
   }
 }
 
