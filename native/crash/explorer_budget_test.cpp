@@ -134,18 +134,23 @@ private:
   std::uint64_t* words_ = nullptr;
 };
 
+/// As for a checker whose reads are unknown. Budget 0: all images.
+Exploration explore(Subject& subject, std::uint64_t budget) {
+  Arena arena(4096);
+  Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
+  REQUIRE(trace);
+  Options options;
+  options.read_all = true;
+  options.budget = budget;
+  return Explorer(subject, arena, *trace, options).explore();
+}
+
 } // namespace
 
 // Took ten minutes while each failure point listed all versions anew, for each walk through the log.
 TEST_CASE("a line that is stored often and never flushed does not hold up a small budget") {
   Statistics subject;
-  Arena arena(4096);
-  Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
-  REQUIRE(trace);
-  Options few;
-  few.read_all = true;
-  few.budget = 100;
-  const Exploration result = Explorer(subject, arena, *trace, few).explore();
+  const Exploration result = explore(subject, 100);
   CHECK(result.states == 100);
   CHECK(result.points == Statistics::counted + 1);
   CHECK(result.states_left > 0);
@@ -155,13 +160,7 @@ TEST_CASE("one cause does not take the whole budget") {
   for (const bool together : {false, true}) {
     CAPTURE(together);
     TwoBugs subject(together);
-    Arena arena(4096);
-    Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
-    REQUIRE(trace);
-    Options few;
-    few.read_all = true;
-    few.budget = 100;
-    const Exploration result = Explorer(subject, arena, *trace, few).explore();
+    const Exploration result = explore(subject, 100);
     CHECK(std::any_of(result.findings.begin(), result.findings.end(), [](const Finding& finding) {
       return finding.store.file() == std::string_view("second.c");
     }));
@@ -170,12 +169,7 @@ TEST_CASE("one cause does not take the whole budget") {
 
 TEST_CASE("images of small numbers in neighboring lines are different") {
   Neighbors subject;
-  Arena arena(4096);
-  Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
-  REQUIRE(trace);
-  Options all;
-  all.read_all = true;
-  Explorer(subject, arena, *trace, all).explore();
+  explore(subject, 0);
   for (const auto& [none, both] : subject.seen) {
     CHECK(none);
     CHECK(both);

@@ -61,9 +61,7 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
       std::min<std::uint64_t>((bytes + 63) / 64 * 64, recording.pool_bytes - offset);
   if (!faults)
     for_each_lock(offset, lines, [&](std::uint64_t lock, std::uint64_t size) {
-      const std::uint64_t first = std::max(lock, offset);
-      const std::uint64_t last = std::min(lock + size, offset + lines);
-      std::memcpy(recording.shadow + first, region.alias + (first - region.offset), last - first);
+      std::memcpy(recording.shadow + lock, region.alias + (lock - region.offset), size);
     });
   const bool of_library = !faults && is_in_library(code);
   const Stored changes =

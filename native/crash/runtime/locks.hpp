@@ -4,6 +4,7 @@
 // Thread safety  none but report_lock(): callers hold the recorder's lock
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,13 +24,15 @@ struct LockRanges {
 };
 extern LockRanges lock_ranges;
 
-/// Calls visit(offset in the pool, bytes) for each lock in a range of the pool.
+/// Calls visit(offset in the pool, bytes) for the part of each lock that lies in a range of the pool.
 template <class Visit>
 void for_each_lock(std::uint64_t offset, std::uint64_t bytes, const Visit& visit) {
-  for (int i = 0; i < lock_ranges.count; ++i)
-    if (const LockRange& lock = lock_ranges.range[i];
-        lock.offset < offset + bytes && offset < lock.offset + lock.bytes)
-      visit(lock.offset, lock.bytes);
+  for (int i = 0; i < lock_ranges.count; ++i) {
+    const LockRange& lock = lock_ranges.range[i];
+    const std::uint64_t first = std::max(offset, lock.offset);
+    const std::uint64_t last = std::min(offset + bytes, lock.offset + lock.bytes);
+    if (first < last) visit(first, last - first);
+  }
 }
 
 } // namespace nearfar::crash::runtime

@@ -21,6 +21,7 @@ from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import is_compared
 from nearfar.comparison.settings import (
     FOUND,
+    MEASURED,
     THREADS,
     changed_conditions,
     changed_settings,
@@ -33,22 +34,7 @@ from nearfar.records.shape import Answer, Provenance
 from nearfar.records.walk import Conditions, Quantity, Setting, numbers, numbers_of
 
 #: Conditions that may differ between two runs of the same measurement.
-_FREE = frozenset(
-    {
-        "cpu",
-        "cpus",
-        "path",
-        "size_bytes",
-        "effective_last_cache_bytes",
-        "effective_last_cache_source",
-        "reported_last_cache_bytes",
-        "chaser_cpu",
-        "traffic_cpus",
-        "interleave_bytes",
-        "run_time_s",
-        "stalls",
-    }
-)
+_FREE = MEASURED | {"size_bytes", "interleave_bytes"}
 
 #: Sections that use one region larger than every cache. Its size depends on the measured size of
 #: the last cache, and may therefore differ between runs.

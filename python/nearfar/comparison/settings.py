@@ -11,8 +11,8 @@ from nearfar.units import format_size
 
 #: The key of the number of threads, which follows from the CPUs.
 THREADS = "threads"
-#: Conditions that a run finds, or that follow from others: not settings.
-FOUND = frozenset(
+#: Conditions that a measurement finds on its machine.
+MEASURED = frozenset(
     {
         "cpu",
         "cpus",
@@ -24,10 +24,10 @@ FOUND = frozenset(
         "traffic_cpus",
         "run_time_s",
         "stalls",
-        "in_cache",
-        "oversubscribed",
     }
 )
+#: Conditions that a run finds, or that follow from others: not settings.
+FOUND = MEASURED | {"in_cache", "oversubscribed"}
 
 _Numbers = Iterable[Quantity | Setting]
 
