@@ -24,7 +24,7 @@ FAILURES = {
 MISSING = {
     "flush": "is never flushed",
     "late_flush": "is flushed too late, after a fence or by another thread, to be durable",
-    "fence": "is flushed, but no fence follows",
+    "fence": "is flushed, but no fence makes it durable",
     "log": "overwrites in place what was not logged",
     "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
     "in_place": "overwrites in place what recovery still needs",
