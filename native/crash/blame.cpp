@@ -215,8 +215,13 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
   const auto by_library = [&](const Piece& piece) {
     return of_library(log_of(piece).events[piece.event].site);
   };
+  const auto unlogged = [&](const Piece& piece) {
+    return left_out(log_of(piece), piece.event) != Missing::logic;
+  };
+  // What a transaction stores to a new object may be missing, unless an unlogged store refers to it.
   if (found.missing == nullptr ||
-      (found.early != nullptr && by_library(*found.missing) && !by_library(*found.early)))
+      (found.early != nullptr && ((by_library(*found.missing) && !by_library(*found.early)) ||
+                                  (unlogged(*found.early) && !unlogged(*found.missing)))))
     return blame_early(found, finding);
   const Log& log = log_of(*found.missing);
   const Event& store = log.events[found.missing->event];

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <string_view>
 
+#include "crash/test_words.hpp"
 #include "crash/workload.hpp"
 
 using namespace nearfar;
@@ -16,122 +17,72 @@ namespace {
 /// Many images fail while it fills 60 lines, by the same mark: each line by a place of its own, four
 /// persisted at a time, or all by one place and persisted together. Then comes another bug, in which no
 /// store is suspicious: a flag is durable before its value, or may be.
-class TwoBugs final : public Subject {
+class TwoBugs final : public Words {
 public:
   explicit TwoBugs(bool together) : together_(together) {}
 
-  Status create(std::byte* pool, std::size_t) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return Done{};
-  }
   Status apply(const Operation&) override {
-    set(mark, Site::current());
+    set(mark);
     persist(mark, mark);
     const unsigned lines = together_ ? end - first_line : 32; // that are persisted at once
     for (unsigned from = first_line; from < end; from += lines) {
       for (unsigned at = from; at < from + lines; at += 8)
-        set(at, Site("many_lines.c", together_ ? 1 : at));
+        set(at, 1, Site("many_lines.c", together_ ? 1 : at));
       persist(from, from + lines - 8);
     }
-    set(mark, Site::current(), 0);
+    set(mark, 0);
     persist(mark, mark);
-    if (together_) set(value, Site("second.c", 1));
-    set(flag, Site("second.c", 2));
+    if (together_) set(value, 1, Site("second.c", 1));
+    set(flag, 1, Site("second.c", 2));
     persist(flag, together_ ? value : flag);
-    if (!together_) set(value, Site("second.c", 1));
+    if (!together_) set(value, 1, Site("second.c", 1));
     persist(value, value);
     return Done{};
-  }
-  void apply_to_model(const Operation&, Contents&) const override {}
-  const char* open(std::byte* pool, std::size_t, const Moment&) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return nullptr;
   }
   const char* contents(Contents&) override {
     if (words_[mark] != 0) return "the mark is there";
     return words_[flag] != 0 && words_[value] == 0 ? "the flag is there, but not the value"
                                                    : nullptr;
   }
-  std::uint64_t leaked_bytes() override { return 0; }
-  void close() override {}
 
 private:
   static constexpr unsigned mark = 0, flag = 8, value = 16, first_line = 24, end = 504;
 
-  void set(std::size_t word, Site site, std::uint64_t content = 1) {
-    words_[word] = content;
-    storelog::store(&words_[word], 8, site);
-  }
-  void persist(std::size_t from, std::size_t to) {
-    storelog::flush(&words_[from], (to - from + 1) * 8);
-    storelog::fence();
-  }
-
   bool together_;
-  std::uint64_t* words_ = nullptr;
 };
 
 /// Stores 1 at the beginning of two neighboring lines, and notes which images it sees.
-class Neighbors final : public Subject {
+class Neighbors final : public Words {
 public:
-  Status create(std::byte* pool, std::size_t) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return Done{};
-  }
   Status apply(const Operation&) override {
-    for (const std::size_t word : {24u, 32u}) {
-      words_[word] = 1;
-      storelog::store(&words_[word], 8);
-    }
-    storelog::flush(&words_[24], 128);
-    storelog::fence();
+    for (const std::size_t word : {24u, 32u})
+      set(word);
+    persist(24, 32);
     return Done{};
-  }
-  void apply_to_model(const Operation&, Contents&) const override {}
-  const char* open(std::byte* pool, std::size_t, const Moment&) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return nullptr;
   }
   const char* contents(Contents&) override {
     seen[words_[24]][words_[32]] = true;
     return nullptr;
   }
-  std::uint64_t leaked_bytes() override { return 0; }
-  void close() override {}
 
   bool seen[2][2] = {};
-
-private:
-  std::uint64_t* words_ = nullptr;
 };
 
 /// Counts in a line that it persists, and in one that it never flushes: each failure point has one version
 /// more of that.
-class Statistics final : public Subject {
+class Statistics final : public Words {
 public:
   static constexpr std::uint64_t counted = 10'000;
 
-  Status create(std::byte* pool, std::size_t) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return Done{};
-  }
   Status apply(const Operation&) override {
     for (std::uint64_t i = 0; i < counted; ++i) {
-      storelog::store(&++words_[8], 8);
-      storelog::store(&++words_[0], 8);
-      storelog::flush(&words_[0], 8);
-      storelog::fence();
+      set(8, i + 1);
+      set(0, i + 1);
+      persist(0, 0);
     }
     return Done{};
   }
-  void apply_to_model(const Operation&, Contents&) const override {}
-  const char* open(std::byte*, std::size_t, const Moment&) override { return nullptr; }
   const char* contents(Contents&) override { return nullptr; }
-  std::uint64_t leaked_bytes() override { return 0; }
-  void close() override {}
-
-private:
-  std::uint64_t* words_ = nullptr;
 };
 
 /// As for a checker whose reads are unknown. Budget 0: all images.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/random.hpp"
+#include "crash/test_words.hpp"
 #include "crash/workload.hpp"
 #include "test_support.hpp"
 
@@ -228,12 +229,8 @@ TEST_CASE("on eADR flushes are not missed, logs are") {
 }
 
 /// A flag and what it announces, written by one store of 16 bytes.
-class Flagged final : public Subject {
+class Flagged final : public Words {
 public:
-  Status create(std::byte* pool, std::size_t) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return Done{};
-  }
   Status apply(const Operation& operation) override {
     words_[0] = 1;
     words_[1] = operation.value;
@@ -241,22 +238,12 @@ public:
     line_of_flag = __LINE__ - 1;
     return Done{};
   }
-  void apply_to_model(const Operation&, Contents&) const override {}
-  const char* open(std::byte* pool, std::size_t, const Moment&) override {
-    words_ = reinterpret_cast<std::uint64_t*>(pool);
-    return nullptr;
-  }
   const char* contents(Contents&) override {
     on_read(words_, 16);
     return words_[0] != 0 && words_[1] == 0 ? "the flag is there, but not the value" : nullptr;
   }
-  std::uint64_t leaked_bytes() override { return 0; }
-  void close() override {}
 
   unsigned line_of_flag = 0;
-
-private:
-  std::uint64_t* words_ = nullptr;
 };
 
 TEST_CASE("on eADR a store that can be torn is named as that") {
