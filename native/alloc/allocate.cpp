@@ -61,8 +61,8 @@ void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
   BlockStack& stack = stacks.stacks[size_class];
   // The fast path has tried the stack of the requested tier only, not of one that it spills to.
   if (void* block = stack.pop(); block != nullptr) return block;
-  if (stack.returned() > stack.capacity() / 2) flush_returned(tier, stacks, size_class);
-  if (stack.returned() == 0) stack.grow(size_class);
+  if (stack.to_return() > stack.capacity() / 2) return_blocks(tier, stacks, size_class);
+  if (stack.to_return() == 0) stack.grow(size_class);
   TierHeap& heap = tiers[tier];
   bool all_zeroed = false;
   const std::uint32_t got = heap.classes[size_class].allocate(

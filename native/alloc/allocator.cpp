@@ -140,7 +140,7 @@ void Allocator::choose_home() const {
 void Allocator::flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes) {
   if (cache.tiers[tier] == &empty_stacks) return;
   for (unsigned c = 0; c < cached_classes; ++c) {
-    flush_returned(tier, *cache.tiers[tier], c);
+    return_blocks(tier, *cache.tiers[tier], c);
     flush_oldest(tier, *cache.tiers[tier], c,
                  static_cast<std::uint32_t>(keep_bytes / class_infos[c].bytes));
   }

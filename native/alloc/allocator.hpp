@@ -162,7 +162,7 @@ private:
   void release_cached(void* ptr);
   void make_room(unsigned tier, TierStacks& stacks, unsigned size_class);
   void flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_class, std::uint32_t keep);
-  void flush_returned(unsigned tier, TierStacks& stacks, unsigned size_class);
+  void return_blocks(unsigned tier, TierStacks& stacks, unsigned size_class);
   std::uint16_t fast_owner_of(const TierStacks& stacks) const;
   static bool push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref);
   void quarantine(BlockRef ref, unsigned size_class, BlockStack* stack);

@@ -101,10 +101,10 @@ void Allocator::release_block(BlockRef ref) {
 /// Makes room in a full stack.
 void Allocator::make_room(unsigned tier, TierStacks& stacks, unsigned size_class) {
   BlockStack& stack = stacks.stacks[size_class];
-  if (stack.returned() == 0) stack.grow(size_class);
+  if (stack.to_return() == 0) stack.grow(size_class);
   if (!stack.full()) return;
-  if (stack.returned() >= stack.count())
-    flush_returned(tier, stacks, size_class);
+  if (stack.to_return() >= stack.count())
+    return_blocks(tier, stacks, size_class);
   else
     flush_oldest(tier, stacks, size_class, stack.count() / 2);
 }
@@ -122,9 +122,9 @@ void Allocator::flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_cl
 }
 
 /// Frees the blocks of slabs that the thread does not own.
-void Allocator::flush_returned(unsigned tier, TierStacks& stacks, unsigned size_class) {
+void Allocator::return_blocks(unsigned tier, TierStacks& stacks, unsigned size_class) {
   BlockStack& stack = stacks.stacks[size_class];
-  const std::uint32_t count = stack.returned();
+  const std::uint32_t count = stack.to_return();
   if (count == 0) return;
   const BlockRef* blocks = stack.blocks() + stack.limit();
   stack.drop_returned(); // first, as in flush_oldest()

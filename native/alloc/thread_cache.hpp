@@ -34,7 +34,7 @@ public:
   std::uint32_t capacity() const { return bounds_ >> 16; }
   /// Index of the first block to return.
   std::uint32_t limit() const { return static_cast<std::uint16_t>(bounds_); }
-  std::uint32_t returned() const { return capacity() - limit(); }
+  std::uint32_t to_return() const { return capacity() - limit(); }
   bool full() const { return count() >= limit(); }
   BlockRef* blocks() const { return blocks_; }
 

@@ -84,7 +84,7 @@ bool TierHeap::open_default() {
 }
 
 Status TierHeap::apply(const TierOptions& options) {
-  if (options.in_file() || options.spec.populate || options.reserve != Reserve::chunk)
+  if (options.maps_file() || options.spec.populate || options.reserve != Reserve::chunk)
     return Error::make(Errc::bad_input,
                        "the near tier must be dram or numa, without populate or reserve")
         .try_next("configure other memory as NEARFAR_HMALLOC_FAR");

@@ -12,13 +12,13 @@ namespace nearfar::alloc {
 namespace {
 
 Error map_error(int code, const TierOptions& options) {
-  const bool no_sync = options.spec.kind->map_sync();
-  Error error = Error::make(no_sync ? Errc::unsupported : Errc::no_space, "cannot map tier %s: %s",
-                            options.spec.kind->name, std::strerror(code));
+  const bool maps_synced = options.spec.kind->map_sync();
+  Error error = Error::make(maps_synced ? Errc::unsupported : Errc::no_space,
+                            "cannot map tier %s: %s", options.spec.kind->name, std::strerror(code));
   error.os_errno = code;
-  return no_sync ? error.try_next("MAP_SYNC requires a file system mounted with -o dax on a "
-                                  "pmem device; for other file systems use file:")
-                 : error.try_next("specify a smaller capacity=");
+  return maps_synced ? error.try_next("MAP_SYNC requires a file system mounted with -o dax on a "
+                                      "pmem device; for other file systems use file:")
+                     : error.try_next("specify a smaller capacity=");
 }
 
 Error policy_error(int code, const TierOptions& options) {
@@ -97,7 +97,7 @@ Status populate_tier(const TierHeap& tier, std::size_t bytes) {
 } // namespace
 
 Result<std::size_t> tier_capacity(const TierHeap& tier, const TierOptions& options) {
-  const bool limited = options.in_file() || options.policy == os::Policy::bind;
+  const bool limited = options.maps_file() || options.policy == os::Policy::bind;
   if (!limited) return options.capacity;
   Result<std::size_t> room = tier::capacity(options.spec);
   if (!room) return room.error();
@@ -113,10 +113,11 @@ Result<std::size_t> tier_capacity(const TierHeap& tier, const TierOptions& optio
 
 Status map_tier(TierHeap& tier, const TierOptions& options, std::size_t bytes) {
   tier.runs.backing().options = options;
-  if (Status s = options.in_file() ? map_file(tier, options, bytes) : map_memory(tier, options); !s)
+  if (Status s = options.maps_file() ? map_file(tier, options, bytes) : map_memory(tier, options);
+      !s)
     return s.error();
-  advise_pages(tier.base(), options.in_file() ? bytes : tier.slot_bytes(), options);
-  const bool populate = !options.in_file() && options.reserve == Reserve::full && bytes > 0;
+  advise_pages(tier.base(), options.maps_file() ? bytes : tier.slot_bytes(), options);
+  const bool populate = !options.maps_file() && options.reserve == Reserve::full && bytes > 0;
   return populate ? populate_tier(tier, bytes) : Status(Done{});
 }
 

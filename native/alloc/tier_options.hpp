@@ -36,7 +36,7 @@ struct TierOptions : NodePolicy {
   Reserve reserve = Reserve::chunk;
   ForkPolicy fork = ForkPolicy::make_private;
 
-  bool in_file() const { return spec.kind->maps != tier::Maps::memory; }
+  bool maps_file() const { return spec.kind->maps != tier::Maps::memory; }
 };
 
 /// Parses a specification. Errors: bad_input with the invalid part.

@@ -6,7 +6,7 @@
 
 namespace {
 
-nearfar::cache::Watched* receiver = nullptr;
+nearfar::cache::HierarchyVariants* receiver = nullptr;
 bool inside = false;
 
 void pass_on(const void* at, std::size_t bytes, nearfar::cache::Access kind) {
@@ -32,7 +32,7 @@ inline void on_atomic(const void*, bool) {}
 
 namespace nearfar::bench {
 
-void set_access_receiver(cache::Watched* caches) { receiver = caches; }
+void set_access_receiver(cache::HierarchyVariants* caches) { receiver = caches; }
 
 bool FlushReceiver::record(storelog::EventKind kind, const void* at, std::size_t bytes,
                            storelog::Site) {

@@ -1,14 +1,14 @@
 // Passes the accesses of instrumented code to a model of caches.
 #pragma once
 
-#include "cache/watched.hpp"
+#include "cache/hierarchy_variants.hpp"
 #include "storelog/storelog.hpp"
 
 namespace nearfar::bench {
 
 /// Sets the model that receives all accesses of instrumented code from now on; nullptr: none. While
 /// it is not null, one thread at a time may run instrumented code.
-void set_access_receiver(cache::Watched* caches);
+void set_access_receiver(cache::HierarchyVariants* caches);
 
 /// Passes flushes, also those of libpmemobj, to the model of set_access_receiver().
 class FlushReceiver final : public storelog::Listener {

@@ -87,7 +87,7 @@ struct Work {
   bench::MapPlan map_plan;
   bench::IntsetPlan set_plan;
   std::uint64_t operations = 0;
-  cache::WatchedPlan caches;
+  cache::VariantsPlan caches;
 };
 
 bool read_work(char** words, Work& work) {
@@ -128,7 +128,8 @@ bool read_work(char** words, Work& work) {
 /// Passes the accesses of a region to the caches. Resets the counters first, unless `warming`.
 class CountedRegion final : public bench::MeasuredRegion {
 public:
-  CountedRegion(cache::Watched& caches, bool warming) : caches_(caches), warming_(warming) {}
+  CountedRegion(cache::HierarchyVariants& caches, bool warming)
+      : caches_(caches), warming_(warming) {}
   Status prepare(std::size_t) override { return Done{}; }
   void begin(std::size_t) override {
     if (!warming_) caches_.forget_counts();
@@ -143,7 +144,7 @@ public:
   std::uint64_t flushes() const { return flushes_.calls(); }
 
 private:
-  cache::Watched& caches_;
+  cache::HierarchyVariants& caches_;
   bool warming_;
   bench::FlushReceiver flushes_;
   storelog::Listener* before_ = nullptr;
@@ -156,12 +157,12 @@ struct OperationCounts {
   std::uint64_t flushes = 0;
 };
 
-void set_far(cache::Watched& caches, std::span<const std::byte> pool) {
+void set_far(cache::HierarchyVariants& caches, std::span<const std::byte> pool) {
   const auto begin = reinterpret_cast<std::uintptr_t>(pool.data());
   caches.set_far(begin, begin + pool.size());
 }
 
-Result<OperationCounts> count_map(const Work& work, cache::Watched& caches) {
+Result<OperationCounts> count_map(const Work& work, cache::HierarchyVariants& caches) {
   Result<bench::MapBench> map = bench::MapBench::create(work.map_plan);
   if (!map) return map.error();
   set_far(caches, map->pool());
@@ -178,7 +179,7 @@ Result<OperationCounts> count_map(const Work& work, cache::Watched& caches) {
   return OperationCounts{done, gets ? 0 : done, run->counted, counted.flushes()};
 }
 
-Result<OperationCounts> count_set(const Work& work, cache::Watched& caches) {
+Result<OperationCounts> count_set(const Work& work, cache::HierarchyVariants& caches) {
   Result<bench::IntsetBench> set = bench::IntsetBench::create(work.set_plan);
   if (!set) return set.error();
   set_far(caches, set->pool());
@@ -191,7 +192,7 @@ Result<OperationCounts> count_set(const Work& work, cache::Watched& caches) {
   return OperationCounts{run->operations, run->changed, run->counted, counted.flushes()};
 }
 
-void print(const cache::WatchedCounts& counts) {
+void print(const cache::VariantCounts& counts) {
   const char* policy = counts.policy == cache::Policy::lru ? "lru" : "random";
   for (std::size_t level = 0; level < counts.levels.size(); ++level) {
     const cache::LevelCounters& c = counts.levels[level];
@@ -204,12 +205,12 @@ void print(const cache::WatchedCounts& counts) {
               counts.far_load_misses);
 }
 
-void print(const OperationCounts& counts, const cache::Watched& caches) {
+void print(const OperationCounts& counts, const cache::HierarchyVariants& caches) {
   std::printf("operations %" PRIu64 "\nchanged %" PRIu64 "\nfences %" PRIu64 "\nlines %" PRIu64
               "\nflushes %" PRIu64 "\ntlb_misses %" PRIu64 "\nwalks %" PRIu64 "\n",
               counts.operations, counts.changed, counts.counted.fences, counts.counted.lines,
               counts.flushes, caches.tlb_misses(), caches.walks());
-  for (const cache::WatchedCounts& variant : caches.counts())
+  for (const cache::VariantCounts& variant : caches.counts())
     print(variant);
 }
 
@@ -229,7 +230,7 @@ int main(int count, char** words) {
   Result<tier::Spec> tier = tier::parse(words[6]);
   if (!tier) return fail(tier.error());
   work.map_plan.tier = work.set_plan.tier = *tier;
-  Result<cache::Watched> caches = cache::Watched::create(work.caches);
+  Result<cache::HierarchyVariants> caches = cache::HierarchyVariants::create(work.caches);
   if (!caches) return fail(caches.error());
   Result<OperationCounts> counts = work.map ? count_map(work, *caches) : count_set(work, *caches);
   if (!counts) return fail(counts.error());

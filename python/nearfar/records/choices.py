@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+#: The near memory of programs that choose none.
+DEFAULT_TIER = "dram"
+
 #: Side of a benchmark with two memories.
 Side = Literal["near", "far"]
 #: Direction of the far threads' copies: source, then destination.

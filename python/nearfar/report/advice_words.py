@@ -19,6 +19,7 @@ from nearfar.records.advice import (
     FarAdvice,
     SiteAdvice,
 )
+from nearfar.records.choices import DEFAULT_TIER
 from nearfar.records.profile import DISTURBED
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
@@ -32,8 +33,6 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: The near tier of a program without --tier near=.
-_DEFAULT_NEAR = "dram"
 #: Sites are shown until they cause this fraction of the loss, but at most this many. The record has
 #: all sites.
 MAX_SITES, MATTERING = 10, 0.99
@@ -373,7 +372,7 @@ def warnings(result: AdviceResult) -> list[str]:
 def apply_command(result: AdviceResult) -> str:
     """The command that realizes a plan, with the program that it was made for if it is known."""
     tiers = [f"--tier far={shlex.quote(result.far) if _is_tier(result.far) else 'TIER'}"]
-    if _is_tier(result.near) and result.near != _DEFAULT_NEAR:
+    if _is_tier(result.near) and result.near != DEFAULT_TIER:
         tiers.insert(0, f"--tier near={shlex.quote(result.near)}")
     plan = " ".join([f"--plan {shlex.quote(result.plan or '')}", *tiers, *_mixed(result)])
     if result.pid is not None:

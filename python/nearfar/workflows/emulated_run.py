@@ -19,10 +19,11 @@ from nearfar.place.native_run import NativeRun, run_natively
 from nearfar.place.traced import MAX_RECORDS, read_trace
 from nearfar.place.uncertainty import LossFactors, slowdowns
 from nearfar.records.advice import ObservedProgram
+from nearfar.records.choices import DEFAULT_TIER
 from nearfar.records.shape import Origin, Provenance
 from nearfar.sampling.run import PERIOD_NS, sample_program
 from nearfar.workflows import advice_notes
-from nearfar.workflows.host_here import DEFAULT_TIER, host_for
+from nearfar.workflows.host_here import host_for
 from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import (
     AdviceRequest,

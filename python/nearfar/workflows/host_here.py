@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError, MachineError, NearfarError, from_native
 from nearfar.noise import Watch
 from nearfar.profiles import THIS, load_host, stored_host
+from nearfar.records.choices import DEFAULT_TIER
 from nearfar.records.profile import Host
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from nearfar.measure.host import HostMeter
     from nearfar.measure.session import Session
 
-#: The near memory of programs that choose none.
-DEFAULT_TIER = "dram"
 #: Time limits of the first measurement of this machine, and of an additional memory.
 _FIRST_S, _MORE_S = 25.0, 10.0
 #: Number of epochs for an additional memory.

@@ -19,9 +19,10 @@ from nearfar.place.uncertainty import LossFactors
 from nearfar.process.elf import ignores_preload
 from nearfar.process.stdin import StandardInput
 from nearfar.profiles import is_profile
+from nearfar.records.choices import DEFAULT_TIER
 from nearfar.records.shape import Origin, Provenance
 from nearfar.tracing.recording import ending_of
-from nearfar.workflows.host_here import DEFAULT_TIER, HostChoice
+from nearfar.workflows.host_here import HostChoice
 from nearfar.workflows.memories import tier_profile
 
 if TYPE_CHECKING:

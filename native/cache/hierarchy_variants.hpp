@@ -14,7 +14,7 @@
 
 namespace nearfar::cache {
 
-struct WatchedPlan {
+struct VariantsPlan {
   std::vector<Geometry> levels; ///< from the one nearest to the core; variants set the policy
   std::vector<std::uint64_t> last_bytes; ///< additional possible sizes of the last level
   std::vector<TlbLevel> tlb;             ///< at least one
@@ -25,7 +25,7 @@ struct WatchedPlan {
 };
 
 /// One set of assumptions, and the counters of each level.
-struct WatchedCounts {
+struct VariantCounts {
   Policy policy = Policy::lru;
   bool flush_evicts = true;
   std::uint64_t last_bytes = 0; ///< of the last level
@@ -33,9 +33,9 @@ struct WatchedCounts {
   std::uint64_t far_load_misses = 0; ///< of the last level, for addresses in far memory
 };
 
-class Watched {
+class HierarchyVariants {
 public:
-  static Result<Watched> create(const WatchedPlan& plan);
+  static Result<HierarchyVariants> create(const VariantsPlan& plan);
 
   /// Sets the addresses of far memory; initially there are none.
   void set_far(std::uint64_t begin, std::uint64_t end) {
@@ -50,7 +50,7 @@ public:
   /// Resets the counters, and keeps the contents.
   void forget_counts();
 
-  std::vector<WatchedCounts> counts() const;
+  std::vector<VariantCounts> counts() const;
   std::uint64_t tlb_misses() const { return tlb().first_misses() - tlb_misses_before_; }
   std::uint64_t walks() const { return tlb().walks() - walks_before_; }
 
@@ -64,7 +64,7 @@ private:
     std::uint64_t far_load_misses = 0;
   };
   void access_line(std::uint64_t address, unsigned bytes, Access kind);
-  explicit Watched(std::vector<Variant> variants) : variants_(std::move(variants)) {}
+  explicit HierarchyVariants(std::vector<Variant> variants) : variants_(std::move(variants)) {}
   const Tlb& tlb() const { return *variants_.front().caches.tlb(); }
 
   std::vector<Variant> variants_;

@@ -1,4 +1,4 @@
-#include "cache/watched.hpp"
+#include "cache/hierarchy_variants.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned first_ahead = 64;
 constexpr unsigned second_ahead = 512;
 
-Result<Hierarchy> make_caches(const WatchedPlan& plan, Policy policy, std::uint64_t last_bytes) {
+Result<Hierarchy> make_caches(const VariantsPlan& plan, Policy policy, std::uint64_t last_bytes) {
   std::vector<Geometry> levels = plan.levels;
   if (!levels.empty()) levels.back().size_bytes = last_bytes;
   for (Geometry& level : levels)
@@ -45,7 +45,7 @@ std::vector<LevelCounters> read(const Hierarchy& caches) {
 
 } // namespace
 
-Result<Watched> Watched::create(const WatchedPlan& plan) {
+Result<HierarchyVariants> HierarchyVariants::create(const VariantsPlan& plan) {
   std::vector<Variant> variants;
   std::vector<std::uint64_t> sizes = plan.last_bytes;
   sizes.insert(sizes.begin(), plan.levels.empty() ? 0 : plan.levels.back().size_bytes);
@@ -62,12 +62,12 @@ Result<Watched> Watched::create(const WatchedPlan& plan) {
   Result<Tlb> tlb = Tlb::create(plan.tlb, plan.page_bytes);
   if (!tlb) return tlb.error();
   variants.front().caches.set_tlb(std::move(*tlb));
-  Watched watched(std::move(variants));
-  watched.forget_counts();
-  return watched;
+  HierarchyVariants all(std::move(variants));
+  all.forget_counts();
+  return all;
 }
 
-void Watched::access(std::uint64_t address, std::size_t bytes, Access kind) {
+void HierarchyVariants::access(std::uint64_t address, std::size_t bytes, Access kind) {
   const unsigned line = variants_.front().caches.line_bytes();
   while (bytes > 0) { // long ones line by line: a copy is as many loads
     const std::size_t piece =
@@ -78,7 +78,7 @@ void Watched::access(std::uint64_t address, std::size_t bytes, Access kind) {
   }
 }
 
-void Watched::access_line(std::uint64_t address, unsigned bytes, Access kind) {
+void HierarchyVariants::access_line(std::uint64_t address, unsigned bytes, Access kind) {
   const bool far = kind == Access::load && address - far_begin_ < far_end_ - far_begin_;
   for (Variant& variant : variants_) {
     const LevelCounters& last = variant.caches.counters(variant.caches.levels() - 1);
@@ -88,14 +88,14 @@ void Watched::access_line(std::uint64_t address, unsigned bytes, Access kind) {
   }
 }
 
-void Watched::flush(std::uint64_t address) {
+void HierarchyVariants::flush(std::uint64_t address) {
   for (Variant& variant : variants_) {
     variant.caches.access(address, 1, Access::store);
     variant.caches.flush(address, variant.flush_evicts);
   }
 }
 
-void Watched::forget_counts() {
+void HierarchyVariants::forget_counts() {
   for (Variant& variant : variants_) {
     variant.before = read(variant.caches);
     variant.far_load_misses = 0;
@@ -104,10 +104,10 @@ void Watched::forget_counts() {
   walks_before_ = tlb().walks();
 }
 
-std::vector<WatchedCounts> Watched::counts() const {
-  std::vector<WatchedCounts> all;
+std::vector<VariantCounts> HierarchyVariants::counts() const {
+  std::vector<VariantCounts> all;
   for (const Variant& variant : variants_) {
-    WatchedCounts& counts = all.emplace_back();
+    VariantCounts& counts = all.emplace_back();
     counts.policy = variant.policy;
     counts.flush_evicts = variant.flush_evicts;
     counts.last_bytes = variant.last_bytes;
