@@ -38,6 +38,8 @@ ObjectStore::create(const StorageView& storage, const Schema& schema, const Stor
         .try_next("use the redo path");
   std::unique_ptr<ObjectStore> store(new ObjectStore(storage, schema));
   StoreHead& head = *store->head();
+  for (std::uint64_t* const left : {&head.types, &head.log}) // by an interrupted creation
+    if (Status s = storage.allocator->release(left); !s) return s.error();
   head.layout_hash = schema.hash;
   head.path = options.path;
   head.type_count = static_cast<std::uint32_t>(schema.types.size());

@@ -41,10 +41,14 @@ struct StoreOptions {
 
 class ObjectStore {
 public:
+  /// Also where a crash has interrupted it.
   static Result<std::unique_ptr<ObjectStore>>
   create(const StorageView& storage, const Schema& schema, const StoreOptions& options);
   static Result<std::unique_ptr<ObjectStore>> open(const StorageView& storage,
                                                    const Schema& schema);
+  static bool is_created(const StorageView& storage) {
+    return reinterpret_cast<const StoreHead*>(storage.root)->magic != 0;
+  }
   /// How large a root a StorageView needs for a schema.
   static std::size_t root_bytes(const Schema& schema) {
     return sizeof(StoreHead) + schema.types[0].bytes;

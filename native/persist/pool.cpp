@@ -70,6 +70,8 @@ Status Pool::make_root(const PoolOptions& options) {
   return Done{};
 }
 
+bool Pool::has_root() const { return pmemobj_root_size(handle()) > 0; }
+
 Status Pool::find_root() {
   const std::size_t size = pmemobj_root_size(handle());
   const auto refuse = [&](const char* why) {

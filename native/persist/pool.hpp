@@ -63,7 +63,9 @@ class Pool {
 public:
   static Result<Pool> create(const tier::Spec& place, const Layout& layout,
                              const PoolOptions& options);
-  static Result<Pool> open(const tier::Spec& place, const Layout& layout);
+  /// `unfinished`: how to finish a pool whose creation a crash has interrupted; null: refuse it.
+  static Result<Pool> open(const tier::Spec& place, const Layout& layout,
+                           const PoolOptions* unfinished = nullptr);
   Pool(Pool&&) = default; // and no copies; destruction closes
   Pool& operator=(Pool&&) = default;
 
@@ -108,6 +110,7 @@ private:
   Status populate(const tier::Spec& place, std::size_t bytes);
   Status make_root(const PoolOptions& options);
   Status find_root();
+  bool has_root() const;
   Status finish_being_zeroed();
   Status free_and_unlink(std::uint64_t offset, std::uint64_t* link);
 

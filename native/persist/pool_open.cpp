@@ -14,6 +14,7 @@
 #include "persist/libpmem.hpp"
 #include "persist/pool.hpp"
 #include "poolformat/pmdk.hpp"
+#include "tier/mapping.hpp"
 
 extern "C" [[gnu::weak]] void nearfar_crash_fence();
 
@@ -144,6 +145,14 @@ Status check_dax(const tier::Spec& place, const char* path) {
       .try_next("mount it with -o dax, or use file: for a disk, shm: for DRAM in its stead");
 }
 
+/// Of the file or device of an existing pool.
+Result<std::size_t> size_of(const tier::Spec& place) {
+  if (place.kind->maps == tier::Maps::device) return tier::capacity(place);
+  Result<os::File> file = os::open_existing(place.path, false);
+  if (!file) return file.error();
+  return os::file_size(*file);
+}
+
 } // namespace
 
 struct Pool::Opened {
@@ -226,7 +235,8 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
   return pool;
 }
 
-Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
+Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout,
+                        const PoolOptions* unfinished) {
   if (Status s = check_kind(place); !s) return s.error();
   if (place.kind->persists == tier::Persists::emulated)
     if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
@@ -241,7 +251,15 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   Result<Pool> pool = attach(opened, place, place.path);
   if (!pool) return pool.error();
   pool->file_ = std::move(*file);
-  if (Status s = pool->find_root(); !s) return s.error();
+  const auto find = [&]() -> Status {
+    if (unfinished == nullptr || pool->has_root()) return pool->find_root();
+    Result<std::size_t> bytes = size_of(place);
+    if (!bytes) return bytes.error();
+    PoolOptions options = *unfinished;
+    options.bytes = *bytes;
+    return pool->make_root(options);
+  };
+  if (Status s = find(); !s) return s.error();
   if (Status s = pool->finish_being_zeroed(); !s) return s.error();
   if (Status s = pool->populate(place, pool->bytes()); !s) return s.error();
   return pool;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <doctest/doctest.h>
+#include <libpmemobj.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -106,6 +107,42 @@ TEST_CASE("what was committed is there after closing and opening") {
     REQUIRE(found.size() == 99);
     CHECK(found.front() == 98);
     CHECK(found.back() == 0);
+  }
+}
+
+TEST_CASE("a pool whose creation a crash has interrupted is refused, or finished") {
+  enum class Made { without_root, root, store_without_magic };
+  for (const Made made : {Made::without_root, Made::root, Made::store_without_magic}) {
+    CAPTURE(static_cast<int>(made));
+    const test::Folder folder;
+    const std::string path = folder.path("a.pool");
+    const Layout layout{list_pool::name, layout_version<list_pool>};
+    const std::string place = "file:" + path;
+    const std::size_t root_bytes = ObjectStore::root_bytes(detail::schema_of<list_pool>());
+    if (made == Made::without_root) {
+      const std::string text =
+          std::string(layout.name) + ";version=" + std::to_string(layout.version);
+      pmemobj_close(pmemobj_create(path.c_str(), text.c_str(), 32 << 20, 0600));
+    } else if (made == Made::root) {
+      REQUIRE(Pool::create(*tier::parse(place.c_str()), layout, {32 << 20, root_bytes}));
+    } else {
+      make(folder, Path::redo);
+      Result<Pool> pool = Pool::open(*tier::parse(place.c_str()), layout);
+      REQUIRE(pool);
+      reinterpret_cast<StoreHead*>(pool->root())->magic = 0;
+    }
+    Result<list_type> refused = list_type::open(place.c_str());
+    REQUIRE(!refused);
+    CHECK(refused.error().code == Errc::bad_input);
+    {
+      Result<list_type> finished = list_type::open_or_create(place.c_str());
+      REQUIRE_MESSAGE(finished, finished.error().what);
+      CHECK(finished->file().bytes() == 32 << 20);
+      REQUIRE(finished->transact([](tx<list_pool>& t) { push(t, 7); }));
+    }
+    Result<list_type> opened = list_type::open_or_create(place.c_str());
+    REQUIRE(opened);
+    CHECK(keys(opened->root()) == std::vector<std::int64_t>{7});
   }
 }
 

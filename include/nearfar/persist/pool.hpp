@@ -37,34 +37,19 @@ public:
     if (Status s = check_single(); !s) return s.error();
     Result<tier::Spec> spec = tier::parse(place);
     if (!spec) return spec.error();
-    const Schema schema = detail::schema_of<Pool>();
-    Result<persist::Pool> file = persist::Pool::create(
-        *spec, layout(), {options.bytes, ObjectStore::root_bytes(schema), options.zero_on_free});
+    Result<persist::Pool> file = persist::Pool::create(*spec, layout(), file_options(options));
     if (!file) return file.error();
-    pool made(std::move(*file));
-    Result<std::unique_ptr<ObjectStore>> store = ObjectStore::create(
-        made.inside_->allocator.storage(), schema, {options.path, options.log_bytes});
-    return made.with(store);
+    return pool(std::move(*file)).with_new_store(options);
   }
 
   /// Opens a pool in a tier or at a path, and recovers it. Errors: those of Pool::open and
   /// ObjectStore::open.
-  static Result<pool> open(const char* place) {
-    if (Status s = check_single(); !s) return s.error();
-    const bool is_tier = std::strchr(place, ':') != nullptr;
-    Result<tier::Spec> spec = is_tier ? tier::parse(place) : place_of(place);
-    if (!spec) return spec.error();
-    Result<persist::Pool> file = persist::Pool::open(*spec, layout());
-    if (!file) return file.error();
-    pool made(std::move(*file));
-    Result<std::unique_ptr<ObjectStore>> store =
-        ObjectStore::open(made.inside_->allocator.storage(), detail::schema_of<Pool>());
-    return made.with(store);
-  }
+  static Result<pool> open(const char* place) { return open(place, nullptr); }
 
-  /// Opens the pool, or creates it if there is none.
+  /// Opens the pool, or creates it if there is none. Where a crash has interrupted its creation, it
+  /// is finished with these options.
   static Result<pool> open_or_create(const char* place, const pool_options& options = {}) {
-    Result<pool> opened = open(place);
+    Result<pool> opened = open(place, &options);
     if (opened || opened.error().code != Errc::not_found) return opened;
     return create(place, options);
   }
@@ -149,6 +134,35 @@ private:
     return Error::make(Errc::unsupported, "a pool of type '%s' is already open in this process",
                        Pool::name)
         .try_next("close it first, or give the other one a pool type of its own");
+  }
+
+  static PoolOptions file_options(const pool_options& options) {
+    return {options.bytes, ObjectStore::root_bytes(detail::schema_of<Pool>()),
+            options.zero_on_free};
+  }
+
+  static Result<pool> open(const char* place, const pool_options* unfinished) {
+    if (Status s = check_single(); !s) return s.error();
+    const bool is_tier = std::strchr(place, ':') != nullptr;
+    Result<tier::Spec> spec = is_tier ? tier::parse(place) : place_of(place);
+    if (!spec) return spec.error();
+    const PoolOptions finish = file_options(unfinished != nullptr ? *unfinished : pool_options{});
+    Result<persist::Pool> file =
+        persist::Pool::open(*spec, layout(), unfinished != nullptr ? &finish : nullptr);
+    if (!file) return file.error();
+    pool opened(std::move(*file));
+    const StorageView storage = opened.inside_->allocator.storage();
+    if (unfinished != nullptr && !ObjectStore::is_created(storage))
+      return opened.with_new_store(*unfinished);
+    Result<std::unique_ptr<ObjectStore>> store =
+        ObjectStore::open(storage, detail::schema_of<Pool>());
+    return opened.with(store);
+  }
+
+  Result<pool> with_new_store(const pool_options& options) {
+    Result<std::unique_ptr<ObjectStore>> store = ObjectStore::create(
+        inside_->allocator.storage(), detail::schema_of<Pool>(), {options.path, options.log_bytes});
+    return with(store);
   }
 
   Result<pool> with(Result<std::unique_ptr<ObjectStore>>& store) {
