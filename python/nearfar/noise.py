@@ -38,8 +38,8 @@ MAX_STEAL = 0.02
 #: A point is disturbed, or unusable, if its spread is larger: interquartile range over median.
 MAX_SPREAD = 0.25
 UNUSABLE_SPREAD = 1.0
-#: A series is disturbed if more than this fraction of its points spread widely. A few points of a
-#: good curve do: near the size of a cache, the physical pages decide how many loads miss.
+#: A series is disturbed if more than this fraction of its points spread widely. In a good curve, a
+#: few points spread widely: near a cache's size, the physical pages decide how many loads miss.
 MAX_WIDE_POINTS = 0.2
 #: Reason of a figure that is steady although its repeats spread widely.
 AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"

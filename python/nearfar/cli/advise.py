@@ -116,7 +116,7 @@ def advise(
     With --pid a running process and its children are sampled for --time, without stopping them;
     their allocation sites are not known, so that the plan has regions of memory, for
     `nearfar place`. With --emulate every access is traced under an emulator: exact counts, energy,
-    wear and policies of kernels and hardware, for short programs. With --perf samples are read that
+    wear and policies of kernels and hardware, for short programs. --perf FILE reads samples that
     perf recorded earlier or on another machine: of the clock with registers
     (docs/how-to/perf-data.md has the command), or of memory accesses by hardware (perf mem record).
     A file has no allocation sites either.

@@ -79,9 +79,9 @@ def place(
     """Move the pages of a running program to the memory tiers that a plan specifies.
 
     The program is not stopped and not modified: the kernel moves its pages (move_pages), at no more
-    than --rate. Rules with map= or globals= apply, except those by call site: those and rules of
-    heap blocks require `nearfar run --plan`. Pages that no rule names stay where they are. Tiers
-    are NUMA nodes: numa:1, or dram for the nodes with CPUs.
+    than --rate. Rules with map= or globals= are applied, unless they name a call site; all other
+    rules require `nearfar run --plan`. Pages that no rule names stay where they are. Tiers are NUMA
+    nodes: numa:1, or dram for the nodes with CPUs.
 
     The verb stays attached and moves new pages, until the program ends, --time is over, or Ctrl-C;
     then it prints what was moved, and what the kernel refused to move and why. --once looks once.

@@ -78,8 +78,8 @@ def run(
     a static program, the pages are compared where they were at the last look.
 
     --compare runs the program with its memory in each of the named places, in turns and without its
-    output, and compares CPU and wall time with the first. On far memory of a NUMA node the promise
-    of a plan stands next to the measurement. Standard input is passed on if it is a file. In
+    output, and compares CPU and wall time with the first. If far memory is a NUMA node, the table
+    also shows the slowdown that a plan predicts. Standard input is passed on if it is a file. In
     the variant kernel the heap starts near and the kernel moves pages: NUMA balancing in tiering
     mode, with demotion, which is set for its runs (as root) and reset after each.
 

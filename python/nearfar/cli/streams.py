@@ -81,7 +81,8 @@ def guarded() -> Iterator[None]:
 
 
 def _reserve_closed() -> None:
-    """Open /dev/null on each closed standard descriptor, in the direction that is not used."""
+    """Open /dev/null on each closed standard descriptor: for writing if it is standard input, else
+    for reading, so that its use fails."""
     for number in (STDIN, STDOUT, STDERR):
         try:
             os.fstat(number)

@@ -153,11 +153,11 @@ def figures_of_answer(answer: BaseModel) -> Iterator[Quantity]:
 
 
 def _distinct(quantities: Sequence[Quantity]) -> Iterator[Quantity]:
-    """Yield quantities with those of their conditions that distinguish them, and with their flags.
+    """Yield quantities with the flags and those conditions that distinguish them.
 
-    Among quantities of equal path, key and flags, these are the conditions with different values.
-    If they do not distinguish all quantities, a number does. Facts that a result stores next to its
-    figures, such as versions, are dropped, because they are equal for all.
+    Of a group of quantities with equal path, key and flags, keep only the conditions that differ
+    within the group, and the flags. If these do not distinguish all quantities, number them. This
+    drops facts that a result stores next to its figures, such as versions.
     """
     groups: dict[Hashable, list[Quantity]] = defaultdict(list)
     for quantity in quantities:

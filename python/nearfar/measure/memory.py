@@ -4,18 +4,23 @@
 - Page walk, by region: the additional time on small pages. It grows with the region, because page
   tables of larger regions no longer fit into the second cache, then not into the last one; the same
   holds for the hypervisor's page tables.
-  The same with several chases at once, whose walks overlap: times the number of chases.
+- Overlapped page walk, by region: the same with n concurrent chases, whose walks overlap; the
+  additional time is multiplied by n.
 - First touch: the time of the first touch of a page.
 - Parallelism: the latency of one chase over that of the best number of concurrent chases.
 - Bandwidth: that of one thread.
 
 Figures are lower quartiles over epochs on fresh memory (bandwidths: upper quartiles), because
-disturbances only make a measurement slower. If other programs ran during a short measurement, it
-is the best of all passes, and the range extends to what an undisturbed machine may reach: for
-latencies the CPU time of the threads instead of their wall time. A pass over arrays takes longer
-than a thread runs on a busy CPU, so that bandwidths are medians of the CPU time; they may be twice
-that of the fastest kernel, because another program that uses memory all the time can halve a
-bandwidth in all passes alike.
+disturbances only make a measurement slower.
+
+If other programs ran during a short measurement, the range extends to what an undisturbed machine
+may reach:
+
+- Latency: the best of all passes. The low end is its value in the CPU time of the threads instead
+  of their wall time.
+- Bandwidth: the median of passes in CPU time, because a pass over arrays takes longer than a thread
+  runs on a busy CPU. The high end is twice the bandwidth of the fastest kernel, because another
+  program that uses memory all the time can halve the bandwidth of all passes.
 """
 
 from __future__ import annotations
@@ -55,7 +60,7 @@ _ARRAY_BYTES, _PASSES = 64 * MIB, 3
 _MOST_PASSES, _AGREES = 24, 0.95
 #: Other programs that use memory all the time at most halve a bandwidth.
 _CONTENTION = 2.0
-#: A thread that ran less of its time was not timed.
+#: Smallest fraction of its time that a thread is taken to have run.
 _LEAST_SHARE = 0.05
 _KERNELS = ("read", "ntwrite")
 #: Region of the page walks of small programs, and of first touches that are repeated.
@@ -398,9 +403,9 @@ class _Figures:
         )
 
     def _while_running(self, timed: Timed) -> float:
-        """The median bandwidth of passes in the time that their thread ran. A guest's kernel may
-        subtract another moment's steal from the CPU time of a pass, which then lasts too short: no
-        bandwidth is above what contention explains."""
+        """The median bandwidth of passes in the CPU time of their thread. A guest's kernel may
+        subtract stolen time of another moment from the CPU time of a pass, which makes the pass
+        look too short; the bandwidth is therefore limited to what contention explains."""
         rates = self.samples[timed]
         shares = self.ran.get(timed, [1.0] * len(rates))
         pairs = zip(rates, shares, strict=True)

@@ -149,7 +149,8 @@ class Plan(Protocol[Key]):
 class Effort:
     """How long to measure: a fixed number of epochs, or within a budget of time."""
 
-    #: Time in which the medians should become precise enough. At least six epochs run anyway.
+    #: Time in which the medians should become precise enough. At least six epochs run, even if they
+    #: take longer.
     budget_s: float
     #: A fixed number of epochs; None: as many as precision requires and the budget allows.
     epochs: int | None = None
@@ -159,7 +160,8 @@ class Effort:
     apart: bool = True
     #: Time beyond the budget for epochs that replace disturbed ones.
     patience_s: float = 0.0
-    #: If six epochs would take longer, at least three run, and figures have no interval.
+    #: If six epochs would take longer than this, fewer run, but at least three; figures of fewer
+    #: than six epochs have no interval.
     max_s: float = math.inf
 
 

@@ -1,10 +1,9 @@
 """Runs with several sections: ``study``, and the probe of a tier.
 
-Each section has a fraction of the time. If six epochs do not fit, the section drops points of its
-grid, which are listed as skipped; it takes fewer epochs only if six would exceed ``max_overrun``
-times its time. If a section exceeds its time, all later ones get proportionally less. If it leaves
-time, later ones may use that to repeat disturbed epochs. A finished section is saved before the
-next one starts.
+Each section has a fraction of the time. If its epochs do not fit (``session.Effort``), it drops
+points of its grid, which are listed as skipped. If a section exceeds its time, all later ones get
+proportionally less. If it leaves time, later ones may use that to repeat disturbed epochs. A
+finished section is saved before the next one starts.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class StudyPlan:
     curve: bool = False
     #: Time of each section beyond its own, for epochs that replace disturbed ones.
     patience_s: float = 0.0
-    #: Multiple of its time from which on a section may run fewer than six epochs.
+    #: ``Effort.max_s`` of a section, as a multiple of its time.
     max_overrun: float = math.inf
 
     def effort(self, section: str, parts: int = 1) -> Effort:

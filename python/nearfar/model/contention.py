@@ -1,14 +1,16 @@
 """Bandwidth of two sides that copy concurrently, fitted to a few measured rows.
 
-Equation: at full occupancy, d + v = N threads, a thread of a side runs at x(t), t the threads of
-the threads of its own side: one form of `forms` a side, fitted to the rows with that sum. At other
-closed queue: the time a byte takes shrinks with the customers in it,
+Equation: with all N threads running (d near, v far, d + v = N), a thread runs at x_full(t) bytes/s.
+t is the number of threads on its side. x_full is a form of `forms` for each side, fitted to the
+rows with N threads. With fewer threads, memory is a closed queue with fewer customers:
   1 / x(d, v) = 1 / x_full · (1 - w + w·(d + v) / N),
-w the share of that time spent queueing. Rows below full occupancy fix w; without them w = 1/2 and
-the interval spans 0 to 1. A side's bandwidth is its threads times x.
-Mixed copies, predicted from rows whose far threads copied far to far: a mixed thread uses either
-memory for half of its time, so the near side sees d + v/2 threads of its own kind, and a far
-thread's speed is the harmonic mean of a near one among those and a far one.
+w is the fraction of the time of a byte that is spent queueing. Rows with fewer than N threads
+determine w; without such rows w = 1/2 and the interval spans 0 to 1. The bandwidth of a side is the
+number of its threads times x.
+Mixed copies (far threads copy between both memories) are predicted from rows whose far threads
+copied from far to far memory. A mixed thread uses each memory for half of its time: near memory has
+the load of d + v/2 near threads, and the speed of a far thread is the harmonic mean of the speed of
+a near thread under this load and that of a far thread.
 Source: the competition benchmark and its tables (Oslo thesis), read with 1 MB = 10^6 bytes: the
 sums of its far-far table then stay below the STREAM rate of the same machine's near memory.
 Limits: at most N threads; at least one on each side. The w of 1/2 is an assumption.

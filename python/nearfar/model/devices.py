@@ -1,21 +1,22 @@
 """Costs of a structure on a device: a load, a fence, one more line, an msync.
 
-Equation: load = read latency. fence = the host's own latency of 64 B made durable (store, flush,
-fence), at the high end plus what the device's loads take longer. It is the same for all devices: a
-fence waits for the memory controller, which takes 87 ns for DRAM and 90 ns for Optane where both
-were measured on one machine (Yang et al., FAST 2020), and what other hosts took says nothing about
-this one. Only a device that nearfar measured, as it measured the host, has its own.
-line = that of the host's own memory, or where it is more, bytes of the device's access unit over
-its write bandwidth: a scattered line costs the medium a whole unit. Where the bandwidth is not
-known, the range ends at a whole fence. stream, a line of
-those that prefetchers bring in turn = the near one times the ratio of the load latencies, for as
-many lines are under way, at least 64 B over the read bandwidth. A device that
-takes over 2 µs to read is a disk: its pages are cached in near memory, and what is flushed waits
-for a block to be written (msync).
-Source: the profile; ± 10 % where it states no range.
-Limits: idle latencies; nothing queues. A fence on a CXL device may wait for its answer: the high
-end.
-A disk's own cache may answer sooner: sequential latency is its low end.
+Equation: with L the read latency,
+  load    L_far
+  fence   time in which the host makes 64 B durable in its own memory (store, flush, fence);
+          high end: plus L_far - L_near
+  line    max(line of the host's memory, access unit / write bandwidth)
+  stream  max(stream of the host's memory · L_far / L_near, 64 B / read bandwidth)
+The fence is the same for all devices: it waits for the memory controller, which took 87 ns for DRAM
+and 90 ns for Optane on one machine (Yang et al., FAST 2020). Times of other hosts are not used.
+Only a device that nearfar measured has a fence of its own, if nearfar measured the host's fence,
+too. A scattered line costs the medium a whole access unit; without a write bandwidth, the range of
+line ends at a whole fence. A stream is lines that prefetchers read in order; as many of them are
+outstanding as on the host's memory.
+A device with a read latency above 2 µs is a disk: its pages are cached in near memory, and a flush
+waits until a block is written (msync).
+Source: the profile; ± 10 % if it has no range.
+Limits: idle latencies; nothing queues. A fence on a CXL device may wait for the device's response:
+the high end. A disk's own cache may respond sooner: the sequential latency is the low end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nearfar.records.profile import Host, Profile
 #: A device with a higher read latency transfers blocks.
 _SLOWEST_LOAD_NS = 2000.0
 _LINE = 64.0
-#: Of a device that was measured here, as of a host: flushes, or else non-temporal stores.
+#: Figures of a measured fence, the first one that a device has: flushes, non-temporal stores.
 _FENCES = ("flush_latency_ns", "write_latency_ns")
 #: Fence on a host without a measured one: 64 B stored, flushed and fenced on DDR4.
 _DRAM_FENCE = Constant(87e-9, 57e-9, 170e-9)

@@ -1,12 +1,13 @@
 """Costs of loads, page walks and durable stores on a host, from its file; without a device.
 
-Equation: a load that the k-th level serves takes l_k; one beyond all of them the memory's latency.
-A page walk, after a miss of the last level of the TLB, takes walk(S) more, S the bytes in use: the
-host's curve `page_walk_by_region_ns` where nearfar measured it (4 KiB pages less huge ones), else
-`page_walk_ns` for each walk, i.e. each miss of the last level of the TLB. A miss of its first level
-that the second serves takes `stlb_hit_ns` more, where the host has it.
-The last cache is as large as neighbors leave it: if nearfar measured the host, what it held of
-a region, C(S), by one chase (operations that wait for each other) or several at once (others).
+Equation: the time of a load is the sum of
+  l_k       latency of the cache level k that has the line; the memory's latency if none has it
+  walk(S)   for a miss of the last TLB level, with S bytes in use: from the host's curve
+            `page_walk_by_region_ns` (4 KiB pages less huge pages), else `page_walk_ns`
+  stlb_hit  for a miss of the first TLB level that the second serves: `stlb_hit_ns`, else 0
+The size of the last cache is the part that other programs leave: if nearfar measured the host, the
+bytes C(S) that it held of a region of S bytes, under one chase (for dependent operations) or under
+several (for independent ones).
 Source: the host's file; every figure has its own.
 Limits: one thread; 4 KiB pages.
 """

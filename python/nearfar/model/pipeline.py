@@ -15,8 +15,8 @@ tables show (near and far sum to the near memory's own peak). Reducing the serve
 others take is the shadow server of queueing theory.
 Limits: near-only times and the calibration row are of the same elements and iterations; an
 iteration's stages overlap perfectly, hand-over costs nothing. A far memory on channels of its own
-shares less: calibrate. That far memory's time adds to the analysis undiminished (κ = 1) holds for
-the published row, and for software that waits for its loads.
+shares less: calibrate. κ = 1 (far memory's time is added in full) is right for the published row
+and for software that waits for its loads.
 """
 
 from __future__ import annotations

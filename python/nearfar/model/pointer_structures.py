@@ -1,28 +1,27 @@
 """Time of an operation on a pointer structure in any memory: the general form.
 
-Equation: an operation that others follow takes
+Equation: in a sequence of operations, one takes
   t_software + streams + W/M + (fences·p - hidden) + (lines - fences)·w,
   W = Σ hits_k·(l_k - l_1) + misses_near·(L_near - l_1) + misses_far·(L_far - l_1)
       + tlb_hits·t_tlb + walks·t_walk
-  streams max(0, lines_streamed·s - t_software): prefetchers bring lines in turn while software
-          runs, one every s seconds at most
-  M       1 where each operation waits for the last; else 1 + window / t_software: while an
-          operation waits, the processor looks as far ahead as its window reaches, into so many
-          others. Inside of an operation each load waits for the last
+  p, w    times of a fence and of one more line under it
+  streams max(0, lines_streamed·s - t_software): prefetchers read lines in order while software
+          runs, at most one every s seconds
+  M       1 for dependent operations, else 1 + window / t_software, the number of operations in the
+          reorder window. Within an operation, each load depends on the one before
   hidden  fences·u + min(fences, 1)·min(p - u, W/M), u = min(p, window, t_software/max(fences, 1)):
-          software goes on under each fence; what is loaded, between the last fence of one change
-          and the first of the next, under one of them
-  On files, every flush is an msync: flushes·t_sync in the place of fences and lines.
-t_software  measured in cache, with what the model says of cache hits there taken off: a + b·loads,
-  or a + start / entries where the structure is made meanwhile
+          software overlaps with every fence; the loads between two changes overlap with one fence
+  On files, every flush is an msync: flushes·t_sync takes the place of fences and lines.
+t_software  measured in cache, less the modelled time of cache hits: a + b·loads, or
+  a + start / entries if the operations create the structure
 hits, misses, walks   accesses of the structure in the host's caches (`simulation.cache_misses`)
 fences, lines, flushes   the store log of the same run
-Value: mean over {flushes evict, keep} x {LRU, random}; flushes as the host's do where it is known.
-Interval: extremes over these x all ranges of host and device, its cache sizes among them, x M from
-3/4 to 4/3 of its value.
-Source: the design of nearfar; the overlap is that of an out-of-order core in the shape of a bound.
-Limits: one thread; stores wait for nothing but fences; bandwidth binds streams alone, all of which
-lie in `far`.
+Value: mean over {flushes evict, keep} x {LRU, random}; of flushes only the host's kind, if known.
+Interval: extremes over these x all ranges of host and device, including cache sizes, x M from 3/4
+to 4/3 of its value.
+Source: the design of nearfar; the overlap of an out-of-order core is approximated by a bound.
+Limits: one thread; stores wait for fences only; bandwidth limits streams only, and all streams are
+in `far`.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ _SAME = 1.1
 
 @dataclass(frozen=True)
 class Memory:
-    """Costs of a memory: seconds of a load, a fence, a line more under it, an msync; of each
-    line in turn. ``measured``: nearfar measured its fence, on the machine of the prediction."""
+    """Costs of a memory in seconds: a load, a fence, one more line under a fence, an msync, a line
+    of a stream. ``measured``: nearfar measured the fence on the machine of the prediction."""
 
     name: str
     load: Constant
@@ -90,7 +89,7 @@ class InCache:
 
     time: Constant
     shape: Shape
-    #: that it was timed on
+    #: The memory on which it was timed.
     memory: Memory
 
 

@@ -47,7 +47,7 @@ _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
 #: Entries of a map that is created in the timed region: start visible, and start negligible.
 _FEW_CHANGED = (250, 500, 2000, 4000)
-#: Just after such a map has doubled and moved twice the entries of a new one, and just before.
+#: The same for a map that doubles: just after and just before a doubling, alternately.
 _FEW_CHANGED_DOUBLING = (262, 500, 2100, 4000)
 #: Operations that warm the caches before counting: a hash touches a line an operation, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from nearfar.place.run_statistics import Process
     from nearfar.place.traffic import Traffic
 
-#: A site's fraction of the heap's bytes, or of its lines, may change by this factor with another
-#: input, if at least ``_COUNTS`` was promised.
-_FACTOR, _COUNTS = 2.0, 0.05
-#: A node's fraction of the pages may differ from its weight by this, and by these standard errors.
-_WEIGHTS_MISSED, _STANDARD_ERRORS = 0.02, 3.0
+#: With another input, a site's fraction of the heap's bytes or lines may change by this factor.
+_FACTOR = 2.0
+#: Smaller promised fractions are not judged.
+_COUNTS = 0.05
+#: Allowed difference of a node's fraction of the pages from its weight.
+_WEIGHTS_MISSED = 0.02
+#: Standard errors by which it may differ in addition.
+_STANDARD_ERRORS = 3.0
 
 
 def hold(
@@ -141,8 +144,8 @@ def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
 
 
 def _stalls_of_heap(promise: Promise, check: Check) -> float:
-    """The fraction of the promised stall time that is at sites of the heap: what a change of the
-    heap's traffic matters."""
+    """The fraction of the promised stall time that is at sites of the heap, used as the weight of
+    the heap's traffic."""
     both = zip(promise.rules, check.rules, strict=True)
     heap = sum(promised.stall_share for promised, rule in both if rule.memory == "heap")
     total = sum(promised.stall_share for promised in promise.rules)

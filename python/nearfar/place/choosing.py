@@ -8,10 +8,10 @@ memory is replaced by that one.
 The whole near budget may be used. Choices within 0.02 % of the fastest count as equally fast. Of
 these, the one with the least b + 0.15 n is taken: b is the busy time of far memory and n the near
 memory that is used, each as a fraction of its maximum. Far accesses that the core hides still cost
-energy, wear and bandwidth. So sites are chosen by their gains, and by gains plus a twentieth, or
-all, of the time for which their lines occupy far memory. The remainder is room for the sites of a
-larger input: a site without effect on the run time has to save a fraction of far memory's work of
-at least 15 % of its fraction of near memory.
+energy, wear and bandwidth, so sites are chosen by three searches: each adds the time for which the
+lines of a site occupy far memory to its gain, with a weight of 0, 1/20 or 1. Near memory that is
+left unused is a reserve for larger inputs: a site without effect on the run time stays near only if
+the fraction of b that it saves is at least 15 % of the fraction of near memory that it takes.
 """
 
 from __future__ import annotations

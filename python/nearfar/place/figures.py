@@ -5,10 +5,9 @@ threads; otherwise it follows from the device's bandwidth. For a device without 
 assumed to have as many lines in flight as on near memory. Devices with timings only (``dram-snu``)
 cost an access on a closed page.
 
-A core with a longer latency than near memory's streams no faster than from near memory, whatever
-all threads of another core reach (or than it may stream from near memory, if that was measured
-while other programs ran); and a tier measured here whose latency differs from near's by
-less than samples do has near's latency.
+A memory with at least the latency of near memory is not streamed faster than near memory, although
+its profile may have more bandwidth: that of other cores, or of all threads. A tier that was
+measured on this machine gets the latency of near memory if the ranges of both latencies overlap.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class PageWalk(NamedTuple):
     overlapped: float = 0.0
 
     def of(self, *, dependent: bool) -> float:
-        """Of a load that waits for another's result, or of one that does not."""
+        """The dependent or the overlapped cost."""
         return self.alone if dependent else self.overlapped
 
 

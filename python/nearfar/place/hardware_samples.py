@@ -1,9 +1,9 @@
 """Memory accesses that hardware sampled (Intel PEBS, AMD IBS) as stalls.
 
-A sample stands for ``period`` accesses of its latency, and its data source says whether the data
-came from memory: nothing is estimated from addresses. Only accesses that memory served are stalls
-here, since the others do not change in far memory. Latencies of accesses that overlap are added, so
-that their sum can exceed the CPU time; then all are scaled down to it.
+A sample stands for ``period`` accesses with this latency, and its data source says whether the data
+came from memory: nothing is estimated from addresses. Only accesses that memory served are counted
+as stalls, because the others do not change in far memory. The latencies of overlapping accesses are
+added. If the sum exceeds the CPU time, all are scaled down to it.
 
 Not known: stores, whose latency is not sampled, and hits in fill buffers, whose source is not.
 Units: nanoseconds. Not validated on hardware.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 
-#: Sampled faults in a large page from which on the memory is on small pages: of 512 first touches,
-#: one in 16 or more is sampled.
+#: Memory with at least this many sampled faults per 2 MiB is on small pages: of their 512 first
+#: touches, at least one in 16 is sampled.
 _FAULTS_ON_SMALL_PAGES = 2
 
 

@@ -1,8 +1,9 @@
 """Advice in fractions: sites near, far or on both memories, under the load of the program itself.
 
-``model.interleave`` finds the fastest placement of the demands of ``own_load``. The sites that
-matter most and are large enough are placed in fractions, all others as the plan of whole sites has
-them. Limits: capacity counts the peaks of sites, as if all lived at once; as in ``own_load``.
+``model.interleave`` finds the fastest placement for the sites' demands (``own_load.SiteDemand``).
+The sites that matter most and are large enough are placed in fractions, all others as in the plan
+of whole sites. Limits: those of ``own_load``; capacity counts peak sizes, as if all sites were live
+at the same time.
 """
 
 from __future__ import annotations
@@ -32,14 +33,18 @@ if TYPE_CHECKING:
 
 #: A smaller site stays whole: each of its parts would be less than the pages of a stripe.
 MIN_BYTES = 4 << 20
-#: Sites in fractions, and placements that the exact search looks at.
-_MAX_SITES, _MAX_NODES = 12, 300_000
-#: The same for each point of the curve, and of what a loss needs: budgets that are tried.
-_MAX_NODES_OF_CURVE, _BISECTIONS = 20_000, 5
+#: Sites that are placed in fractions.
+_MAX_SITES = 12
+#: Placements that the exact search tries.
+_MAX_NODES = 300_000
+#: Placements that it tries for a point of the curve.
+_MAX_NODES_OF_CURVE = 20_000
+#: Bisection steps of ``_needed``.
+_BISECTIONS = 5
 #: A plan in fractions has to save this part of the CPU time of the plan of whole sites.
 MIN_GAIN = 0.01
 _NOTE = "core model of misses, at the loaded latency of both memories"
-#: Relative error of a gain that more bandwidth makes, whose upper end is a ratio of 1.
+#: Relative error of a gain from more bandwidth; its range ends at a ratio of 1 (no gain).
 _GAIN_ERROR = 0.25
 _NS = 1e9
 

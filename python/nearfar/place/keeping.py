@@ -1,10 +1,11 @@
 """When the promise of a plan is kept: the verdict of ``run --check`` on all memory together.
 
-The weight of a rule is its fraction of the memory that rules were promised (heap, mappings and
-globals together), or of the memory of this run, whichever is more. What counts against the promise
-are the weights of rules that are broken, and the fraction of this run's memory at sites that the
-plan does not know: a small heap next to large mappings counts by its size, and so does a rule whose
-memory this run did not have.
+    weight of a rule = max(its fraction of the promised bytes, its fraction of this run's bytes)
+
+Bytes are those of heap, mappings and globals together. The weights of broken rules and the fraction
+of this run's bytes at sites that the plan does not know are added: the promise is kept if the sum
+is at most 5 %, and nothing else of it is broken. So a small heap next to large mappings counts by
+its size, and a rule without memory in this run counts by its promise.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nearfar.records.plan_check import Check
 
-#: Fractions beyond which a promise is broken: of misplaced bytes or pages of a rule; of all memory,
-#: or of traffic.
-ELSEWHERE, UNMATCHED = 0.01, 0.05
+#: Fraction of misplaced bytes or pages of a rule above which the rule is broken.
+ELSEWHERE = 0.01
+#: Fraction of all memory, or of the traffic, above which a promise is broken.
+UNMATCHED = 0.05
 
 
 def judge(check: Check, asked: Sequence[int], unknown: int = 0) -> None:

@@ -1,10 +1,10 @@
 """Time in the kernel that first touches took in a sampled run.
 
 The clock is limited to user code. Where consecutive samples of a thread are further apart than a
-period, the thread was in the kernel, or waited. Time of such gaps with a page fault in them is that
-of the fault, at most the system time of the run. A host's figure does not show it: a hypervisor
-that takes free memory back makes the first touch of a large page up to 17 times slower (0.1 to 1.6
-ms measured in a virtual machine), and each run finds other memory.
+period, the thread was in the kernel, or waited. Gaps that contain a page fault are counted as time
+of faults, limited to the system time of the run. A host's figure does not show this time: a
+hypervisor that takes free memory back makes the first touch of a large page up to 17 times slower
+(0.1 to 1.6 ms measured in a virtual machine), and each run gets other memory.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def first_touches_ns(samples: Samples, period_ns: int, system_s: float) -> float
 
 
 def with_observed_touches(near: Memory, touched: Touched, touches_ns: float) -> Memory:
-    """Near memory of large pages, whose first touches took that time together: as long in this run,
-    in others as long as in the host's range."""
+    """Near memory whose first touches of large pages took ``touches_ns`` in all. Value: as observed
+    in this run; range: the host's, extended to this value."""
     pages = sum(touched.large)
     if not near.large_pages or not touches_ns or not pages:
         return near

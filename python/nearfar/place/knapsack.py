@@ -3,7 +3,7 @@
     maximise  Σ benefit_i · x_i,  x_i ∈ {0, 1}
     subject to  Σ bytes_i(t) · x_i ≤ budget  in every part t of the run
 
-Sites with disjoint lifetimes share near memory, which is why sizes are given over time. The exact
+Sizes are given over time, because sites with disjoint lifetimes share near memory. The exact
 solution is that of HiGHS (branch and cut), with a gap of 0.1 %.
 """
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 #: Time limit of the exact search of one budget, in seconds.
 _PATIENCE_S = 2.0
 _GAP = 1e-3
-#: Fraction of the total savings that a knee must reach; and a negligible slowdown.
-_MIN_SAVED, _NO_LOSS = 0.5, 1e-4
+#: Fraction of the total savings that a knee must reach.
+_MIN_SAVED = 0.5
+#: A smaller slowdown is negligible.
+_NO_LOSS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
 
 
 def _search(gain: Sizes, rows: Sizes, most: float) -> tuple[list[int], bool]:
-    """The columns of greatest total gain of which each row sums to at most ``most``, and whether
-    that is certain; no columns if none were found in time."""
+    """The set of columns with the largest gain whose rows each sum to at most ``most``, and whether
+    it is proven to be the best; no columns if none were found in time."""
     import numpy as np
     from highspy import Highs, HighsLp, HighsModelStatus, HighsVarType, MatrixFormat
 

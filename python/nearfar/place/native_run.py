@@ -16,8 +16,9 @@ from statistics import median
 from nearfar.errors import BadInputError
 from nearfar.process.elf import find
 
-#: Number of runs, and the time after which no further run starts; short programs run more often.
+#: Number of runs, and the time after which no further run starts.
 _RUNS, _ENOUGH_S = 3, 2.0
+#: The same for short programs, which run more often.
 _SHORT_RUNS, _SHORT_S = 9, 0.5
 #: Seconds between SIGTERM and SIGKILL.
 _GRACE_S = 2.0
@@ -25,24 +26,28 @@ _GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class NativeRun:
-    """Median and range of the times; the CPU time of all threads and children (lower quartile, with
-    minimum and median), and the user time in it; peak resident memory; exit code of the last run.
-    ``ended``: False if it was stopped after the time limit.
+    """Times and peak memory of several runs.
 
-    Times are wall times less the time for which the program's first thread waited for a CPU, which
-    other programs cause.
+    Wall times are without the time for which the program's first thread waited for a CPU, which
+    other programs cause. CPU times are those of all threads and children.
     """
 
+    #: Median, minimum and maximum of the wall time.
     time_s: float
     low_s: float
     high_s: float
+    #: Median user time; at most ``cpu_s``.
     user_s: float
+    #: Lower quartile, minimum and median of the CPU time.
     cpu_s: float
     cpu_min_s: float
     cpu_median_s: float
     runs: int
+    #: Peak of the largest run.
     resident_bytes: int
+    #: Exit code of the last run.
     code: int
+    #: False if a run was stopped after the time limit.
     ended: bool = True
 
     @property

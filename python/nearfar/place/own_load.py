@@ -1,17 +1,17 @@
 """Times of placements under the load that the program itself puts on both memories.
 
-The core model gives the stalls of each site on near and on idle far memory, as CPU time; its
-traffic is what was counted or estimated. The run was observed under its own load, and the model
-took the number of its waits from the idle near latency: both stalls are too large by the factor
-that the load, and the background, add to that latency:
+The core model gives the stalls of each site on near memory and on idle far memory, as CPU time; its
+traffic is counted or estimated. The core model divides stall times by the idle latency of near
+memory, although the run was observed under load, its own and the background's. The stalls on either
+memory are therefore too large by the factor L(loaded) / L(idle) of near memory:
 
     near_idle = near · L_near(0) / L_near(run + background)
     far_idle = far · L_near(background) / L_near(run + background) · L_far(0) / L_far(background)
 
 ``PlacementTime`` (``model.interleave``) then finds the time at which latencies, bandwidths and time
-agree. With all data near it is the observed one. CPU times of concurrent threads become wall time
-in the proportion of the run's. Limits: those of ``model.interleave``; first touches in far memory
-count as stalls.
+agree. With all data near it is the observed one. CPU times are converted to wall times by the ratio
+of both in the observed run (at most 1). Limits: those of ``model.interleave``; first touches in far
+memory count as stalls.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
 from nearfar.units import format_size
 
-#: What the lines of a promise are for.
+#: Comment in the plan above the promise.
 _CHECKED_BY = "# `nearfar run --check` holds a run against these lines:"
 _PLACED_BY = "# `nearfar place --pid` moves the pages of these regions, as they were observed:"
-#: Why a plan names nodes.
+#: Comment above tiers of several nodes.
 _MIXED = (
     "# sites on both memories; other nodes: edit the line, or `--tier NAME=numa:A+B,weights=N:M`"
 )
@@ -94,8 +94,8 @@ def _promised(
     *,
     counted: bool,
 ) -> RulePromise:
-    """``counted``: reads and writes were. Estimates from samples are not promised: stores that the
-    store buffer hides are missing in them."""
+    """``counted``: whether reads and writes were counted. Estimates from samples are not promised,
+    because they lack the stores that the store buffer hides."""
     total = sum(gains.values()) or 1.0
     gain = sum(gains.get(site.number, 0.0) for site in rule.sites)
     return RulePromise(

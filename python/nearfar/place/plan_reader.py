@@ -165,7 +165,7 @@ class _Reader:
 
     def _check_tier(self, name: str, specification: str) -> None:
         target = parse_tier_options(specification).spill_to
-        # Two numbers of tiers are those of near and far.
+        # libhmalloc uses two of its tier numbers for near and far.
         if name != "far" and len(self._given - {"near", "far"}) >= _MAX_TIERS - 2:
             raise MachineError(f"all {_MAX_TIERS} tiers exist already", "use one of them")
         if target and (target == name or target not in self._given):

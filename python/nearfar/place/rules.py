@@ -19,7 +19,7 @@ from nearfar.place.sites import MIN_PLACED_BYTES, Frame, Part, Site
 
 #: Regions of a class of sizes (``regions.SampledRegion``).
 _BY_SIZE = re.compile(r"map=anonymous size=(\d+)\.\.(\d+)")
-#: libhmalloc counts 100 rules (hmalloc(3)); the last one is the default rule.
+#: libhmalloc keeps counts for 100 rules (hmalloc(3)), including the default rule.
 MAX_RULES = 99
 
 Chain = tuple[Frame, ...]
@@ -124,8 +124,8 @@ def _verdicts(sites: Iterable[Site], placing: NearParts) -> dict[Prefix, set[str
 
 
 def _shortest(site: Site, verdicts: Mapping[Prefix, set[str]]) -> Chain:
-    """The shortest prefix of a site's chain that only sites of its tier have; all of it for parts,
-    whose range is of one mapping."""
+    """The shortest prefix of a site's chain that only sites of its tier have. For a part of a
+    mapping: the whole chain."""
     chain = tuple(frame for frame in site.frames if frame.is_nameable())
     if site.part is not None:
         return chain

@@ -6,12 +6,12 @@ near memory:
 
     c = (1 - m2) l2 + m2 (1 - m3) l3 + m2 m3 latency + p walk
 
-with m2, m3 and p the probabilities of missing the second cache, the last cache and the TLB; walks
-overlap, and so are shorter, unless the address was just loaded. Time t
-of samples then is t / (c - h) waits in a row, however many accesses overlapped in each, where h is
-the part of a miss that other instructions hide: none for an access whose address was just loaded,
-otherwise at most the time to fill the window, and at most as much as the instructions around took.
-In far memory each wait takes c_far instead. Time outside of accesses is the same.
+with m2, m3 and p the probabilities of missing the second cache, the last cache and the TLB. Walks
+overlap, and so are shorter, unless the address was just loaded. Samples of time t then are
+n = t / (c - h) consecutive waits; overlapping accesses count as one wait. h is the part of a miss
+that other instructions hide: 0 if the address was just loaded, otherwise at most the time to fill
+the reorder window, and at most the time of the instructions around the access. In far memory each
+wait takes c_far instead of c. Time outside of accesses is the same.
 
 If near memory is not the memory that the samples were taken on (``here``), c is its cost in that
 memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with all
@@ -54,16 +54,17 @@ L2_NS, L3_NS = 4.5, 16.0
 #: Most of a miss that a window of instructions hides, in ns: 448 instructions at four a cycle and
 #: 4 GHz.
 FILL_NS = 28.0
-#: Accesses in flight of code whose addresses are not loaded: they arrive so many times as often.
+#: Accesses in flight if no address depends on a load; their rate is higher by this factor.
 _OVERLAP = 4.0
 _ROUNDS = 4
 _MIN_WAIT_NS = 1.0
-#: Factors on the footprint within which the density of 8 neighbors lies.
+#: Relative range of a footprint that is estimated from the density of 8 neighbors.
 _SPREADS = (0.7, 1.4)
 _TWO_SIDED_95 = 1.96
-#: Error of the model itself, at 95 %, as a fraction of the stalls of what lies far: it covers the
-#: differences to measured time of the seven programs in benchmarks/sampled_stalls, which are the
-#: programs that the model was made with (all data on 4 KiB pages, against huge pages).
+#: Error of the model itself, at 95 %, as a fraction of the stalls on far data. It covers the
+#: differences to the measured times of the seven programs in benchmarks/sampled_stalls (all data on
+#: 4 KiB pages, against huge pages). The model was built with the same programs: this is not a
+#: validation.
 MODEL_ERROR = 0.25
 
 
@@ -333,7 +334,7 @@ class SampledCoster:
         ]
 
     def _rates(self, stalls: Stalls, waits: Floats) -> Floats:
-        """Accesses of each sample; a stream has as many as lines, waited for or not."""
+        """Accesses of each sample; for a stream, its number of lines, including prefetched ones."""
         if stalls.streamed_bytes is None:
             return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
         return waits * 0 + stalls.streamed_bytes / LINE_BYTES / len(waits)

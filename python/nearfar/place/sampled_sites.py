@@ -72,14 +72,14 @@ class LocatedTouches:
 
 
 class SiteTable:
-    """Sites by what they are, and where the sampler's places belong.
+    """All sites, and the site of each place of the sampler (``sample::DataRegions``).
 
-    Regions name memory of processes without an allocation log only. In the others, what is left
-    over after the log is memory of libc and the kernel.
+    Regions name memory of processes without an allocation log only. In the others, memory that the
+    log does not have belongs to libc and the kernel.
     """
 
     def __init__(self, sampler: Sampler, regions: tuple[SampledRegion, ...] = ()) -> None:
-        """``regions``: that were seen; by default, those at the end."""
+        """``regions``: memory regions that were seen; by default, those at the end of the run."""
         import numpy as np
 
         self.places = sampler.data()
@@ -168,7 +168,7 @@ class SiteTable:
                 continue
             of_parts = self._part_sites(site, parts)
             found = part_at(parts, located.offsets()[mine])
-            # Of those without an offset, the part is that of most others.
+            # Samples without an offset go to the part with most samples.
             numbers[located.sites == site.number] = of_parts[np.bincount(found).argmax()]
             numbers[mine] = of_parts[found]
             touch_sites[of_touches] = of_parts[part_at(parts, touches.offsets)]

@@ -22,43 +22,46 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Bytes of code around a place that may belong to the same loop.
+#: Sampled instructions at most this many bytes apart are taken to be in the same loop.
 _LOOP_BYTES = 128
 
 
 @dataclass(frozen=True)
 class Stalls:
-    """What one place in the code waits for on one site. Times in ns, over the whole run.
-
-    ``stall_ns``: time of its samples, less that of instructions that do not wait. ``others_ns``:
-    time of instructions around it that do not wait. ``spans``: bytes that each sample stands for.
-    ``streamed_bytes``: that a stream passes, 0 if another place in its loop passes the same ones,
-    None if it is not a stream; ``loop``: the code around it, which may stream through several
-    sites; ``from_memory``: known to have missed all caches, otherwise that is estimated.
-    """
+    """The stalls of one place in the code on one site. Times in ns, over the whole run."""
 
     site: int
     samples: int
+    #: Time of the samples, less that of instructions that do not wait.
     stall_ns: float
+    #: Time of nearby instructions that do not wait.
     others_ns: float
+    #: Bytes that each sample stands for.
     spans: Floats
+    #: Bytes that a stream reads or writes; 0 if another place in its loop has the same bytes; None
+    #: if it is not a stream.
     streamed_bytes: float | None
+    #: Number of the group of nearby instructions (``_LOOP_BYTES``) that contains the place. A loop
+    #: may stream through several sites.
     loop: int
     follows_pointer: bool
     is_store: bool
+    #: Whether the accesses are known to have missed all caches; otherwise this is estimated.
     from_memory: bool = False
 
 
 @dataclass(frozen=True)
 class ProgramSamples(ProgramData):
-    """A sampled run. ``loops_ns``: user CPU time in which each loop streams; ``user_ns``: that of
-    the whole run; ``unknown_share``: fraction of the samples at accesses whose data is unknown."""
+    """A sampled run."""
 
     stalls: tuple[Stalls, ...]
+    #: User CPU time in which each loop streams.
     loops_ns: dict[int, float]
+    #: User CPU time of the whole run.
     user_ns: float
     samples: int
     period_ns: float
+    #: Fraction of the samples at accesses whose data is unknown.
     unknown_share: float
 
 
@@ -241,5 +244,5 @@ class _Surroundings:
         return sum(self.counts[k] for k in self._around(code) if not self.code[k]["bytes"])
 
     def loop_of(self, code: int) -> int:
-        """The number of the loop that has an instruction, without gaps."""
+        """Number of the group of nearby instructions that contains this one."""
         return int(self._loops[self._places[code]])

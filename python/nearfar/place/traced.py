@@ -78,7 +78,7 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTr
 
 
 def _touched(recorded: TraceTouched, sites: int) -> Touched:
-    """Sites beyond the end of a list have touched nothing."""
+    """Lists may be shorter than the number of sites; the missing entries are 0."""
     small, large = (
         tuple(recorded[size][i] if i < len(recorded[size]) else 0 for i in range(sites))
         for size in ("small", "large")

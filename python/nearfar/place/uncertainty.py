@@ -1,10 +1,10 @@
-"""Intervals of slowdowns: how far off can the model be, given what its inputs are known to?
+"""Intervals of slowdowns, from the ranges of the model's inputs.
 
 The model runs again for inputs at the ends of their ranges, one group at a time:
 
 - the latencies of near and far memory (10 % if a profile has no range); page walks, first touches;
 - cores with two thirds and one and a half times the assumed window and lines in flight;
-- other works of the program that explain its measured time.
+- other calibrations of ``Work`` that fit the measured time of the program.
 
 The interval spans all results. Two further inputs scale the loss as a whole, as factors: the misses
 of caches at the ends of the last cache's range over those of the modeled one, and the measured time

@@ -115,8 +115,8 @@ def _wait(child: int, limit_s: float | None) -> int:
 
     def reap() -> None:
         statuses.append(os.waitpid(child, 0)[1])
-        # Sent to this thread, which blocks it: the kernel's own goes to the process, and is lost
-        # if another thread ignores it.
+        # Sends SIGCHLD to this thread, which blocks it. The kernel sends its own to the process,
+        # where it is lost if another thread ignores it.
         signal.pthread_kill(us, _ENDED)
 
     reaper = threading.Thread(target=reap, daemon=True)

@@ -76,8 +76,8 @@ class RunningProcess:
             return True
 
     def command(self) -> str:
-        """The path of its program; the name that the kernel has for it, at most 15 characters, if
-        the path is not readable or has another name: that of a link's target, or an interpreter."""
+        """Path of the executable. The kernel's name of the process (at most 15 characters) if the
+        path is unreadable, or if its file name differs: it is a link's target or an interpreter."""
         with contextlib.suppress(OSError):
             path = os.readlink(f"/proc/{self.pid}/exe")  # noqa: PTH115 - the text, as it is
             if path.rpartition("/")[2].startswith(self.name):

@@ -25,7 +25,7 @@ class StandardInput:
 
 def of_this_process() -> StandardInput:
     """The standard input of this process, as far as it can be read several times."""
-    own = f"/proc/{os.getpid()}/fd/0"  # a child has closed its own when it opens this
+    own = f"/proc/{os.getpid()}/fd/0"  # not self: a child has closed its own by then
     try:
         mode = os.fstat(0).st_mode
         if stat.S_ISREG(mode):

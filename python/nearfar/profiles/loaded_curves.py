@@ -25,7 +25,7 @@ _COORDINATES = ["read_share", "bandwidth_bytes_per_s"]
 _STEEP = 1.0
 #: ... and if its highest latency is so many times the lowest: less is noise of a measurement.
 _MIN_GROWTH = 1.25
-#: Fewer points of a curve give its ends only.
+#: Fewer points show only the ends of a curve.
 _MIN_POINTS = 4
 
 
@@ -100,7 +100,8 @@ def curves_of(profile: Profile) -> LoadedCurves:
 
 
 def _from_idle(curve: Sequence[Loaded], idle: float) -> tuple[Loaded, ...]:
-    """The curve from the idle latency on, which does not depend on the mix, if it begins later."""
+    """Prepend the idle latency at no load if the curve starts at a higher load and a higher
+    latency. The idle latency does not depend on the mix."""
     first = min(curve, key=lambda point: point.bandwidth)
     begins_later = first.bandwidth > 0 and idle < min(point.latency for point in curve)
     return (Loaded(0.0, idle), *curve) if begins_later else tuple(curve)
@@ -125,10 +126,10 @@ def _flat(profile: Profile) -> LoadedCurves:
 
 
 def saturates(points: Sequence[Loaded]) -> bool:
-    """Whether more load added mostly latency at the end of a curve: at its steepest step in the
-    upper half of its bandwidth, latency grew by a larger factor than bandwidth.
+    """Whether more load added mostly latency at the end of a curve: in a step of the upper half of
+    its bandwidth, latency grew by a larger factor than bandwidth.
 
-    Of two points only their latencies count: the second one is at least half as long again.
+    With two points, of which the first is idle: whether latency grew by at least 50 %.
     """
     ordered = sorted(points, key=lambda point: (point.bandwidth, point.latency))
     top = ordered[-1].bandwidth

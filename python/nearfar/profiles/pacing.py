@@ -1,8 +1,8 @@
-"""How slow an emulated tier is, ``paced:TIER@PROFILE``: figures of the device profile it names.
+"""Pace of an emulated tier, ``paced:TIER@PROFILE``, from the device profile that it names.
 
-Delay of a thread for a line: what one thread reaches on the device, where the profile has bandwidth
-by threads; otherwise its latency over the lines that a streaming thread keeps in flight. The bucket
-of all threads: the device's bandwidths. Jitter is the emulator's own: no profile has it.
+Delay of a thread per line: 64 B / bandwidth of one thread, if the profile has bandwidth by threads;
+otherwise latency / 16, the lines that a streaming thread keeps in flight. All threads together are
+limited to the device's bandwidths. Jitter is a constant of the emulator: profiles do not have it.
 """
 
 from __future__ import annotations

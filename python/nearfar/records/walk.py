@@ -1,12 +1,16 @@
 """Every number of a record's sections, with its conditions and provenance.
 
-A number is a *quantity* if it has an interval or a provenance. A floating-point number that was not
-requested (``Shaped.asked``) is a quantity, too; without a provenance, its origin is shown as
-missing. Any other number is a *setting*. The conditions of a quantity are the settings in the same
-object and in the objects around it. Of a list of single observations (drops, series of threads),
-only the length is a setting; a series of values over time is neither. Figures of a sweep's cells
-also have the flags of their cell as conditions. Each figure is listed once: that of the first far
-memory of advice, which a record has twice, under the advice itself.
+1. A number is a *quantity* if it has an interval or a provenance, such as a measured latency. A
+   float that was not requested (``Shaped.asked``) is a quantity, too; its origin is shown as
+   missing if it has no provenance. An integer without either is never a quantity.
+2. Any other number is a *setting*, such as the number of threads.
+3. The *conditions* of a quantity are the scalars next to it and in the objects around it that are
+   not quantities, such as a kernel's name or an array's size (not ``Shaped.remarks``). Figures of a
+   sweep's cell also have its flags.
+4. Of a list of single observations (``Observed``: drops, series of threads) only the length is a
+   setting. A series of values over time, such as live bytes, is neither.
+5. Each figure is listed once: those of the first far memory of advice, which a record has twice,
+   under the advice itself (``Shaped.first_is_own``).
 """
 
 from __future__ import annotations

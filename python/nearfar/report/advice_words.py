@@ -125,8 +125,8 @@ def _within_budget(result: AdviceResult) -> str:
 
 
 def _intervals(result: AdviceResult) -> list[str]:
-    """The intervals that the first words do not have, but for those that are one figure when they
-    are rounded."""
+    """The intervals that the headline does not have. Those whose ends round to the same number are
+    left out."""
     pairs = [] if _doubt(result) else [("all far", "slowdown_all_far")]
     if result.movable_bytes:
         pairs.append(("with the plan", "slowdown_plan"))

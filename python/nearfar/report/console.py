@@ -144,10 +144,12 @@ def note(text: str) -> None:
 
 #: Numbers in the text of a step.
 _NUMBERS = re.compile(r"\d[\d,.]*")
-#: Seconds: work that ends before the first of them prints no progress to a file; then a line for
-#: each step, but not more often than the second, nor than the third for steps that differ in
-#: numbers only.
-_FIRST_LINE_S, _STEP_S, _COUNT_S = 2.0, 1.0, 10.0
+#: Work that ends before this time prints no progress to a file.
+_FIRST_LINE_S = 2.0
+#: Minimum time between two lines.
+_STEP_S = 1.0
+#: Minimum time between two lines that differ in numbers only.
+_COUNT_S = 10.0
 
 
 class _Lines:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PAGE_BYTES = 4096
 _LARGE_PAGE_SHIFT = 21
-#: A fraction of samples in unknown code that is worth a note.
+#: Fraction of samples in unknown code above which a note is printed.
 _MUCH_UNREADABLE = 0.05
 
 

@@ -1,4 +1,4 @@
-"""Which memory of running processes is in pages: /proc/PID/pagemap (proc(5))."""
+"""Which pages of running processes are in memory: /proc/PID/pagemap (proc(5))."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _IN_MEMORY_BIT, _SWAPPED_BIT = 63, 62
 _CHUNK_PAGES = 16
 #: Entries that are read at once.
 _MAX_READ = 1 << 17
-#: From one look to the next, at least; and the share of the time that looks may take.
+#: Minimum time between two looks.
 _MIN_PAUSE_S = 0.2
+#: Maximum fraction of the time that looks may take.
 _MAX_SHARE = 0.01
 
 
@@ -70,7 +71,7 @@ class Residency:
             self._seen[key] = _Seen(region, self._looks, addresses, pages)
 
     def resident(self) -> Resident:
-        """All that was seen. Where memory was used again for another region, the last one."""
+        """Everything that was seen; of regions that overlap, only the latest one."""
         import numpy as np
 
         kept: list[_Seen] = []

@@ -31,20 +31,25 @@ if TYPE_CHECKING:
 #: near in time: at 1 ms a triad over 64 MiB was taken for random accesses on a loaded machine. In a
 #: virtual machine each sample programs a timer of the hypervisor, which can take 15 us.
 PERIOD_NS = 500_000
-#: The same by signals: the kernel's tick, of 1 to 10 ms, has the last word.
+#: Period that is requested of signals; the kernel rounds it up to its tick, of 1 to 10 ms.
 _SIGNAL_PERIOD_NS = 1_000_000
-#: A fraction of the CPU time whose samples are missing that is worth a note.
+#: Unsampled fraction of the CPU time above which a note is printed.
 _MUCH_UNSAMPLED = 0.2
-#: Samples of a thread of a running process that always has a CPU, and the limits of the period.
-_ATTACHED_SAMPLES, _ATTACHED_PERIODS_NS = 7_500, (1_000_000, 4_000_000)
-#: Page faults between two samples. Of memory on large pages each is sampled: they are few.
+#: Samples of a thread that is never idle, if a running process is sampled.
+_ATTACHED_SAMPLES = 7_500
+#: Range of the period for a running process.
+_ATTACHED_PERIODS_NS = (1_000_000, 4_000_000)
+#: Page faults between two samples. On large pages every fault is sampled, because they are few.
 FAULT_PERIOD = 16
-#: Samples of a short run, and the shortest period.
-_WANTED_SAMPLES, _MIN_PERIOD_NS = 4_000, 100_000
-#: Samples of a program that is not idle.
+#: Samples that a short run should have.
+_WANTED_SAMPLES = 4_000
+#: Shortest period.
+_MIN_PERIOD_NS = 100_000
+#: Fewer samples than this are refused.
 MIN_SAMPLES = 50
-#: Of samples by signals.
+#: Why the kernel's events are not used.
 REFUSED = "the kernel refuses perf_event_open"
+#: Which programs signals miss.
 UNREACHED = (
     "signals do not reach programs that are statically linked (Go) or set-user-ID, and threads "
     "that block SIGPROF"
@@ -169,7 +174,8 @@ def _by_signals(found: Sampled) -> Sampled:
 
 
 def attached_period_ns(time_s: float) -> int:
-    """The period for a running process: as long as the answer permits, for it may be a service."""
+    """The period for a running process: as long as precision permits, because a service must not
+    be slowed."""
     shortest, longest = _ATTACHED_PERIODS_NS
     return min(max(int(time_s * 1e9 / _ATTACHED_SAMPLES), shortest), longest)
 

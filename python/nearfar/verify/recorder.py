@@ -69,10 +69,10 @@ def record(
 ) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
-    With the memory of a ``judge``, its stores are judged as they happen, not written to the log.
-    With a ``turn``, its threads interleave so. With ``heap_bytes``, so many bytes of its aligned
-    blocks are its pool; otherwise the file ``pool``, or the first that it maps.
-    PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
+    ``judge``: memory of the judge; stores are then judged as they happen, not written to the log.
+    ``turn``: which thread runs first, and where it waits. ``heap_bytes``: size of the pool that
+    consists of aligned blocks; if 0, the pool is the file ``pool``, or the first file that the
+    program maps. PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync.
     """
     libraries = [preloadable(RECORDER), *([preloadable(HEAP)] if heap_bytes else [])]
     earlier = os.environ.get("LD_PRELOAD", "")
@@ -130,9 +130,14 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
 
 
 def compile_flags() -> str:
-    """What GCC requires to instrument the stores of a program, to call the C library's copies,
-    which are recorded, in place of its own, to keep all calls on the stack, and to report
-    flushes that are intrinsics."""
+    """Flags of GCC for a program whose stores are recorded.
+
+    - ``-fsanitize=thread -Wno-tsan``: instruments stores.
+    - ``--param=tsan-instrument-func-entry-exit=0``: without entries and exits of functions.
+    - ``-fno-builtin``: calls the copy functions of the C library, which are recorded.
+    - ``-fno-optimize-sibling-calls``: keeps all calls on the stack.
+    - ``-isystem``: headers that report flushes by intrinsics.
+    """
     instrument = (
         "-g -fsanitize=thread -Wno-tsan -fno-builtin -fno-optimize-sibling-calls"
         " --param=tsan-instrument-func-entry-exit=0"

@@ -16,17 +16,19 @@ from nearfar.workflows.program_runs import ProgramRuns
 
 #: Slowdown of tracing above which another recorder is recommended.
 SLOW_TRACING_RATIO = 60.0
-#: Programs that are named.
+#: Maximum number of programs that a note names.
 MAX_NAMED_PROGRAMS = 6
-#: Memory that was unmapped meanwhile from which on a note says so.
+#: Bytes unmapped during the run from which on a note is printed.
 MUCH_GONE_BYTES = 1 << 20
 #: Names of runtimes that move the objects of a program.
 _MOVING_RUNTIMES = frozenset({"java", "node", "dotnet", "mono"})
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
 FASTER_THAN_NEAR = 0.995
-#: A site that makes so many allocations, and this part of all, is probably a wrapper of malloc, if
-#: it is in a library without symbols.
-MANY_ALLOCATIONS, MOST_OF_ALL = 1000, 0.5
+#: A site in a library without symbols is probably a wrapper of malloc, if it makes at least this
+#: many allocations ...
+MANY_ALLOCATIONS = 1000
+#: ... and at least this fraction of all.
+MOST_OF_ALL = 0.5
 _STOPPED = (
     "the program reached the time limit and was stopped: the result covers the part that ran; "
     "raise --time to cover more"

@@ -144,8 +144,8 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
 
 
 def _unused_latency(wanted: AdviceRequest) -> list[str]:
-    """That a host's latency is not that of near memory, if near memory is a tier which only this
-    machine has."""
+    """A warning if the latency of the named host is unused, because near memory is a tier of this
+    machine."""
     from nearfar.measure.memory import on_pages
 
     name, near = wanted.host.name, wanted.near

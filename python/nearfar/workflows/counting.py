@@ -21,7 +21,7 @@ _TLB = ((64, 4), (2048, 16))
 _WAYS = 16
 #: Number of counted gets; all insertions and removals are counted.
 _COUNTED_GETS = 200_000
-#: Fewest sizes for a table that can be fitted.
+#: Minimum number of sizes for a fit.
 MIN_SIZES = 4
 
 

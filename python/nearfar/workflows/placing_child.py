@@ -1,4 +1,4 @@
-"""Place a program that this process starts, and that no library can be preloaded into."""
+"""Place a program that this process starts and into which no library can be preloaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlacementFromOutside:
         self._thread: threading.Thread | None = None
 
     def start(self, pid: int) -> None:
-        """Attach to the program, which was not waited for: no other process can have its PID."""
+        """Attach to the program. It has not been reaped yet, so its PID is not reused."""
         try:
             program = RunningProcess(pid)
         except BadInputError:  # it has ended already

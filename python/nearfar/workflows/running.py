@@ -152,8 +152,8 @@ def _why_ignored(program: str) -> str:
 def _from_outside(
     wanted: RunRequest, placement: Placement, notify: Notify
 ) -> PlacementFromOutside | None:
-    """How a program is placed that no library can be preloaded into; None if one can, or if no rule
-    of the plan can be applied otherwise."""
+    """The placement from outside of a program into which no library can be preloaded. None if one
+    can be preloaded, or if the plan has no rule that can be applied from outside."""
     why = _why_ignored(wanted.program[0])
     if not why:
         return None

@@ -252,7 +252,7 @@ def _provenance(
 
 
 def _shares_provenance(samples: int) -> dict[str, Provenance]:
-    """Of fractions of the samples."""
+    """Provenance of figures that are fractions of the samples."""
     counted = Provenance(
         origin=Origin.MEASURED,
         statistic="count",

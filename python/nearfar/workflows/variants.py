@@ -136,7 +136,7 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> l
 
 
 def _same(name: str) -> str:
-    """A variant's name; of a plan, its file, which has several paths."""
+    """Identity of a variant: its name, or the resolved path of a plan."""
     return name if name in (ALL_NEAR, ALL_FAR, KERNEL) else str(Path(name).resolve())
 
 

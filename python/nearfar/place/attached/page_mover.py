@@ -24,9 +24,11 @@ PageRun = tuple[int, int, int]
 #: Bytes moved per second by default. Moving at this rate reads and writes 0.5 GB/s of memory, about
 #: 2 % of what two channels of DDR4 transfer, and takes about a tenth of a CPU.
 DEFAULT_RATE = 256 << 20
-#: Pages asked for at once, and the time between two pauses.
+#: Pages that one call locates.
 _LOCATED_PAGES = 1 << 14
+#: Time that a piece takes at the given rate.
 _PIECE_S = 0.02
+#: Pages that one call moves at most.
 _MAX_PIECE_PAGES = 1 << 10
 
 _REFUSALS: dict[int, Refusal] = {
@@ -216,7 +218,8 @@ class PageMover:
         return found
 
     def _forget_until(self, address: int, pages: int) -> None:
-        """Pages between the last ones and these are gone: what is there later is new."""
+        """Forget the origins of unmapped pages between the last ones and these: pages that appear
+        there later are new."""
         if self._seen_until < address:
             self._moved.clear(self._seen_until, address)
         self._seen_until = max(self._seen_until, address + pages * PAGE)

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from nearfar._native import ProcessPages
     from nearfar.process.running_process import RunningProcess
 
-#: Time between two looks: short while there was something to move, and so long that looking uses
-#: at most this fraction of a CPU.
+#: Range of the interval between two looks; it is halved after a look that found pages to move, and
+#: doubled after one that did not.
 _SHORTEST_S, _LONGEST_S = 0.1, 10.0
+#: Maximum fraction of a CPU that looking may use.
 _CPU_SHARE = 0.02
 
 

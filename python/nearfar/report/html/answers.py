@@ -28,7 +28,8 @@ Stated = tuple[str, str]
 
 
 def how_far(run: Run) -> list[str]:
-    """Return sentences on far memory and on the limits of near memory, with verdicts not steady."""
+    """Return sentences on far memory and on the limits of near memory, each marked unless its
+    section is steady."""
     said = list(_advice(run))
     for section, sentence in (*_far_latency(run), *_limits(run)):
         mark = mark_on(run, section)

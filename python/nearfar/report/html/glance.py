@@ -1,4 +1,4 @@
-"""The cards in the header: the four most important figures."""
+"""The cards in the header: the most important figures."""
 
 from __future__ import annotations
 

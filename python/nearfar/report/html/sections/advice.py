@@ -99,7 +99,8 @@ def _figures(result: AdviceResult) -> list[Figure]:
 
 
 def _spots(far: FarAdvice, movable_bytes: int) -> list[Spot]:
-    """Return the curve by the memory that each choice keeps near; the last one goes on."""
+    """Return the curve by the memory that each choice keeps near; the last step extends to all
+    movable memory."""
     spots = {point.near_bytes: _spot(point, far) for point in reversed(far.curve)}
     if far.curve and movable_bytes > max(spots):
         spots[movable_bytes] = replace(spots[max(spots)], x=movable_bytes / MIB)

@@ -188,7 +188,7 @@ _NAMES = {
     "stall_s": "kernel time of page migrations",
 }
 _LISTS = frozenset({"curves", "points", "ratios", "sweep"})
-#: Numbers of things by the name of the thing.
+#: Nouns of counted keys.
 _COUNTED = {
     "threads": "thread",
     "chains": "chain",
