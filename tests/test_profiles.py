@@ -63,6 +63,32 @@ def test_shipped_files_contain_no_path_of_the_build(sheet: Datasheet) -> None:
     assert not re.search(r"(?:^|[\s\"'(])(?:/\w+|\.\.?)/", to_toml(sheet)), "a path"
 
 
+@pytest.mark.parametrize("name", ["./mine", "mine", "mine.toml", "sub/mine", "hbm"])
+def test_what_can_be_loaded_is_a_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if name != "hbm":
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(to_toml(profiles.load_profile("ddr5")))
+    assert profiles.is_profile(name)
+    assert profiles.load_profile(name).name == ("hbm" if name == "hbm" else "ddr5")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dram", "dram,pages=4k", "numa:1", "shm:", "fsdax:/mnt/pmem,capacity=8GiB", "file:/a/b.toml",
+     "paced:dram@./mine.toml", "folder", "nothing", "", "x" * 300],
+)  # fmt: skip
+def test_tiers_and_unknown_names_are_no_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("dram").touch()
+    assert not profiles.is_profile(name)
+
+
 def test_figures_that_models_are_built_on() -> None:
     ucy = profiles.load_profile("ucy-optane")
     assert (ucy.scalar("read_latency_ns"), ucy.scalar("write_latency_ns")) == (305, 90)

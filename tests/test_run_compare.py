@@ -158,6 +158,7 @@ def test_a_real_program_is_compared(run_nearfar: RunNearfar, tmp_path: Path) -> 
         (("--compare", "all-near,no.plan", "--tier", "far=shm:"), "no such variant: no.plan"),
         (("--compare", "all-near,all-far", "--tier", "far=what"), "what"),
         (("--compare", "all-near,all-far", "--stats"), "--stats has no effect with --compare"),
+        (("--compare", "all-near,all-far", "--no-traffic"), "--no-traffic has no effect with"),
         (("--runs", "3", "--tier", "far=shm:"), "--runs has no effect without --compare"),
     ],
 )

@@ -99,10 +99,14 @@ def run(
     from nearfar.workflows import running
 
     if compare is not None:
-        _refuse_other_flags({"--plan": plan, "--stats": stats, "--check": check})
+        _refuse(
+            {"--plan": plan, "--stats": stats, "--check": check, "--no-traffic": not traffic},
+            "with --compare",
+            "remove it; a plan is one of the variants: --compare all-near,program.plan",
+        )
         _compare(program, compare, tier or [], runs, json, quiet=quiet)
         return 0
-    _refuse_other_flags({"--runs": runs})
+    _refuse({"--runs": runs}, "without --compare", "add --compare LIST")
     wanted = running.RunRequest(
         program,
         plan,
@@ -118,17 +122,12 @@ def run(
     return done.exit_code()
 
 
-def _refuse_other_flags(given: dict[str, object]) -> None:
+def _refuse(given: dict[str, object], where: str, next_step: str) -> None:
     from nearfar.errors import BadInputError
 
     for flag, value in given.items():
-        if value and flag == "--runs":
-            raise BadInputError("--runs has no effect without --compare", "add --compare LIST")
         if value:
-            raise BadInputError(
-                f"{flag} has no effect with --compare",
-                "remove it; a plan is one of the variants: --compare all-near,program.plan",
-            )
+            raise BadInputError(f"{flag} has no effect {where}", next_step)
 
 
 def _compare(

@@ -8,11 +8,13 @@ the machine reports. In ``published/`` are tables that others printed, by which 
 from __future__ import annotations
 
 import difflib
+import os
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nearfar.errors import BadInputError
+from nearfar.records.choices import DEFAULT_TIER
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host, Profile
@@ -28,7 +30,7 @@ def profile_names() -> list[str]:
 
 def is_profile(name: str) -> bool:
     """Whether a memory is a device profile, by name or path; else it is a tier."""
-    return name in profile_names() or name.endswith(".toml")
+    return name in profile_names() or (_is_path(name) and not _is_tier(name))
 
 
 def host_names() -> list[str]:
@@ -73,13 +75,25 @@ def _names(which: str) -> list[str]:
     return sorted(file.stem for file in _folder(which).glob("*.toml"))
 
 
+def _is_path(name: str | Path) -> bool:
+    """Whether a name that is not shipped is a path: it looks like one, or is a file here."""
+    path = Path(name)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - False if the name is too long for a file
+    return path.suffix == ".toml" or len(path.parts) > 1 or is_file
+
+
+def _is_tier(name: str) -> bool:
+    """Whether a name has the form of a tier, even if the tier is not valid."""
+    kind, _, _ = name.partition("/")
+    return ":" in kind or name.partition(",")[0] == DEFAULT_TIER
+
+
 def _locate(wanted: str | Path, which: str, what: str, names: list[str]) -> Path:
-    """The file of a shipped name, or the path itself where it looks like one or exists."""
+    """The file of a shipped name, or the path itself."""
     if str(wanted) in names:
         return _folder(which) / f"{wanted}.toml"
-    path = Path(wanted)
-    if path.suffix == ".toml" or len(path.parts) > 1 or path.exists():
-        return path
+    if _is_path(wanted):
+        return Path(wanted)
     near = difflib.get_close_matches(str(wanted), names, n=3)
     known = ", ".join(near or names)
     raise BadInputError(
