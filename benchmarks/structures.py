@@ -9,6 +9,10 @@ Calibrating takes about a minute, predicting (on all processors at once, for not
 measuring a few minutes each. The calibration holds the host's latencies and software in cache, and
 no time of any point. Both calibration and measurement use the lower quartile of repeats on fresh
 memory, which other guests disturb least; errors against medians are given next to it.
+
+The cases: dependent and independent gets in a map, and insertions; gets and insertions in two maps
+of libpmemobj; and the three sets of bench intset with half of the operations updates; in DRAM and
+in a pool on tmpfs; six sizes from what the first caches hold to 16 times the last cache.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,19 +30,66 @@ from nearfar.machine.topology import this_machine
 from nearfar.measure import host as host_measurement
 from nearfar.measure.host_figures import SOURCE
 from nearfar.measure.session import Effort, Session
-from nearfar.measure.timed import Case, TimedPlan
-from nearfar.model import validation
+from nearfar.measure.timed import Case, MapWork, SetWork, TimedPlan
+from nearfar.model import structure_cases
 from nearfar.model.devices import near_memory
 from nearfar.model.host_costs import costs_of
-from nearfar.model.structure_cases import ShapeCounter
+from nearfar.model.structure_cases import POOL_TIER, ShapeCounter, all_in_cache, entries_of
+from nearfar.records.choices import MapOperation, MapType
 from nearfar.records.profile import Figure, Host
 from nearfar.stats import Estimate, lower_quartile
 
 CPU = max(os.sched_getaffinity(0))
+#: Number of sizes, the smallest, and the largest as a multiple of the last cache.
+SIZES, SMALLEST_BYTES, LARGEST_CACHES = 6, 24 * 1024, 16
+UPDATE_PERCENT = 50
+PMDK_MAPS: tuple[MapType, ...] = ("map_atomic", "map_rp")
+PMDK_OPERATIONS: tuple[MapOperation, ...] = ("get", "insert")
+
+
+def sizes(last_cache_bytes: float) -> list[float]:
+    """Sizes in bytes in equal logarithmic steps."""
+    ratio = LARGEST_CACHES * last_cache_bytes / SMALLEST_BYTES
+    return [SMALLEST_BYTES * ratio ** (i / (SIZES - 1)) for i in range(SIZES)]
+
+
+def map_cases(last_cache_bytes: float) -> list[Case]:
+    kinds: list[tuple[MapWork, bool]] = [
+        (MapWork("map", "get", 0, 8, POOL_TIER), False),
+        (MapWork("map", "get", 0, 8, POOL_TIER), True),
+        (MapWork("map", "insert", 0, 8, POOL_TIER), False),
+        (MapWork("dram", "get", 0, 8, "dram"), False),
+        (MapWork("dram", "get", 0, 8, "dram"), True),
+    ]
+    return [
+        Case(replace(work, entries=entries_of("hash", size)), dependent)
+        for work, dependent in kinds
+        for size in sizes(last_cache_bytes)
+    ]
+
+
+def pmdk_map_cases(last_cache_bytes: float) -> list[Case]:
+    return [
+        Case(MapWork(kind, operation, entries_of("pmdk", size), 8, POOL_TIER))
+        for kind in PMDK_MAPS
+        for operation in PMDK_OPERATIONS
+        for size in sizes(last_cache_bytes)
+    ]
+
+
+def set_cases(last_cache_bytes: float) -> list[Case]:
+    return [
+        Case(SetWork(structure, medium, entries_of(structure, size), UPDATE_PERCENT, POOL_TIER))
+        for structure in ("hash", "skip_list", "list")
+        for medium in ("pmem", "dram")
+        for size in sizes(last_cache_bytes)
+    ]
+
+
 KINDS = {
-    "maps": ("bench map", validation.map_cases),
-    "pmdk": ("bench map, maps of libpmemobj", validation.pmdk_map_cases),
-    "sets": ("bench intset", validation.set_cases),
+    "maps": ("bench map", map_cases),
+    "pmdk": ("bench map, maps of libpmemobj", pmdk_map_cases),
+    "sets": ("bench intset", set_cases),
 }
 #: Fresh structures of each measured point, by kind.
 MEASURED = {"maps": 9, "pmdk": 5, "sets": 3}
@@ -71,7 +122,7 @@ def _cases(host: Host) -> list[Case]:
 def calibrate(path: Path) -> None:
     session = Session(this_machine().id, 1, _Silent())
     host = host_measurement.measure(session, CPU, EPOCHS)
-    timed = _timed(validation.all_in_cache(_cases(host)), EPOCHS)
+    timed = _timed(all_in_cache(_cases(host)), EPOCHS)
     software = [(str(case), asdict(lower_quartile(times))) for case, times in timed.items()]
     document = {"host": host.model_dump(mode="json", exclude_none=True), "software": software}
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -82,11 +133,13 @@ def predict(calibration: Path, path: Path) -> None:
     host = Host.model_validate(read["host"])
     cases = _cases(host)
     known = {name: Estimate(**e) for name, e in read["software"]}
-    timed = {case: known[str(case)] for case in validation.all_in_cache(cases)}
+    timed = {case: known[str(case)] for case in all_in_cache(cases)}
     costs = costs_of(host)
     counter = ShapeCounter(costs, CPU)
     counter.beforehand([*timed, *cases], sorted(os.sched_getaffinity(0)))
-    points = validation.predict(cases, timed, costs, near_memory(host, costs), counter)
+    near = near_memory(host, costs)
+    software = {case: structure_cases.software(case, timed, costs, near, counter) for case in cases}
+    points = structure_cases.predict(cases, software, costs, near, counter)
     document = {
         **read,
         "points": [

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
-from nearfar.model import consistency, counters, map_gets, replay
+from nearfar.model import counters, map_gets, replay
 from nearfar.model.map_work import MapPrediction, MapWork
 from nearfar.model.tables import read_rows
 from nearfar.profiles import load_host, load_profile
@@ -103,17 +103,9 @@ def test_published_models_give_their_formulas(n: int, size: int) -> None:
 
 
 def test_the_printed_row_of_50000_fits_neither_formula() -> None:
-    printed = {
-        "counters": (0.032, counters.predict(get(50_000), FAR, HOST).time_s),
-        "structure": (0.036, map_gets.predict(get(50_000), FAR).time_s),
-    }
-    assert [round(computed, 3) for _, computed in printed.values()] == [0.022, 0.066]
-    for name, (value, computed) in printed.items():
-        said = consistency.printed_against_formula(name, value, computed, 3)
-        assert said is not None
-        assert said.startswith("internal consistency: ")
-        assert f"{computed:.3f}" in said
-        assert consistency.printed_against_formula(name, round(computed, 3), computed, 3) is None
+    # The thesis prints 0.032 and 0.036.
+    assert round(counters.predict(get(50_000), FAR, HOST).time_s, 3) == 0.022
+    assert round(map_gets.predict(get(50_000), FAR).time_s, 3) == 0.066
 
 
 def times(found: MapPrediction) -> list[float]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import factories
-from nearfar.records.run import Run
+from nearfar.records.run import Run, Sections
 from nearfar.report.html import sections
+from nearfar.report.html.glance import cards
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Section
 from nearfar.report.html.topics import TOPICS, topics
@@ -65,3 +66,12 @@ def test_a_closed_topic_says_what_was_found() -> None:
     page = render(factories.study())
     gist = page[page.index("<h2>Latency</h2>") : page.index('id="topic-latency"')]
     assert "A load that misses all caches takes 91.5 ns" in gist
+
+
+def test_cards_name_sections_of_the_record_and_of_the_page() -> None:
+    listed = {slug for slugs in TOPICS.values() for slug in slugs}
+    named = {
+        card.section for run in (factories.study(), factories.advised()) for card in cards(run)
+    }
+    assert named
+    assert named <= listed & Sections.model_fields.keys()

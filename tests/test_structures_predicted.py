@@ -18,7 +18,7 @@ from nearfar.measure.progress import silent
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.study_plan import STUDY
 from nearfar.measure.timed import Case, MapWork, SetWork
-from nearfar.model import slowdowns, structure_results, validation
+from nearfar.model import slowdowns, structure_results
 from nearfar.model.devices import far_memory, is_disk, near_memory
 from nearfar.model.host_costs import HostCosts, Walks, costs_of
 from nearfar.model.map_work import Constant
@@ -337,13 +337,6 @@ def test_a_line_that_noise_hid_costs_nothing_rather_than_ending_the_verb() -> No
 def test_a_host_without_latencies_is_refused_by_name() -> None:
     with pytest.raises(BadInputError, match="snu-2014"):
         costs_of(load_host("snu-2014"))
-
-
-def test_cases_reach_from_the_first_cache_to_sixteen_last_ones() -> None:
-    sizes = validation.sizes(4 << 20)
-    assert len(sizes) == 6
-    assert sizes[0] < 32 << 10
-    assert sizes[-1] == pytest.approx(64 << 20)
 
 
 def test_why_a_slowdown_differs_from_the_published_one() -> None:

@@ -95,6 +95,7 @@ class Study:
         error if all sections failed.
         """
         failures: list[NearfarError] = []
+        measurements = self._measurements()
         for name in self.plan.left_out:
             self._skip(name, "the whole section", "its loops cannot keep the pace of a paced tier")
         whole, base = self.plan, 0.0
@@ -112,7 +113,7 @@ class Study:
                 self._skip(name, "the whole section", NO_TIME)
                 continue
             try:
-                getattr(self, f"_{name}")()
+                measurements[name]()
             except (NearfarError, NativeError) as failure:
                 error = failure if isinstance(failure, NearfarError) else from_native(failure)
                 failures.append(error)
@@ -122,6 +123,28 @@ class Study:
         self.session.section = ""
         if len(failures) == len(whole.shares):
             raise failures[0]
+
+    def _measurements(self) -> dict[str, Callable[[], None]]:
+        """The measurement of each section, by the name of the section."""
+        return {
+            "latency": self._latency,
+            "bandwidth": self._bandwidth,
+            "matrix": self._matrix,
+            "stream": self._stream,
+            "parallelism": self._parallelism,
+            "blocks": self._blocks,
+            "access": self._access,
+            "persistence": self._persistence,
+            "loaded": self._loaded,
+            "tails": self._tails,
+            "compete": self._compete,
+            "stencil": self._stencil,
+            "pipeline": self._pipeline,
+            "mapped": self._mapped,
+            "map": self._map,
+            "intset": self._intset,
+            "structures": self._structures,
+        }
 
     @property
     def _tier(self) -> str:

@@ -52,13 +52,3 @@ def transfer_volume(
             f"speed, which counts {counted_bytes}: was the volume counted at {half:g}?"
         )
     return None
-
-
-def printed_against_formula(name: str, printed: float, computed: float, digits: int) -> str | None:
-    """Check a printed prediction with some decimal places against its own formula's value."""
-    if abs(printed - computed) <= 0.5 * 10**-digits * (1 + 1e-9):
-        return None
-    return (
-        f"{HEADING}{name} is printed as {printed:.{digits}f}, and its formula gives "
-        f"{computed:.{digits}f}"
-    )

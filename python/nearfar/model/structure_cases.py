@@ -15,9 +15,11 @@ from nearfar.model.map_work import Constant
 from nearfar.model.pointer_structures import (
     InCache,
     Memory,
+    OperationTime,
     Shape,
     Software,
     loads_of,
+    operation_time,
     software_of,
 )
 from nearfar.records.choices import IntsetMedium, SetName
@@ -159,3 +161,35 @@ def software(
         ],
         costs,
     )
+
+
+def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases to time before predictions start."""
+    return tuple(dict.fromkeys(c for case in cases for c in in_cache(case)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case at one size with its prediction, in seconds."""
+
+    case: Case
+    predicted: OperationTime
+
+
+def predict(
+    cases: Sequence[Case],
+    known: Mapping[Case, Software],
+    costs: HostCosts,
+    near: Memory,
+    seen: ShapeCounter,
+) -> list[Point]:
+    """Predict cases with known software on this machine's memory."""
+    return [
+        Point(
+            case,
+            operation_time(
+                seen.shape(case.work, dependent=case.dependent), known[case], costs, near
+            ),
+        )
+        for case in cases
+    ]

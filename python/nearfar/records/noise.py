@@ -89,7 +89,3 @@ class NoiseRecord(BaseModel):
         return SectionVerdict(
             Reliability.DISTURBED if self.noisy else Reliability.STEADY, self.reasons
         )
-
-    def figure_verdicts(self) -> dict[tuple[str, str], FigureVerdict]:
-        """Return the verdict on each figure, by series and figure."""
-        return {(s.series, f.figure): f for s in self.judged for f in s.figures}

@@ -76,8 +76,7 @@ def software(
     """Software of cases on a host: timed here, and scaled for another host."""
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import ShapeCounter, software
-    from nearfar.model.validation import all_in_cache
+    from nearfar.model.structure_cases import ShapeCounter, all_in_cache, software
     from nearfar.profiles import THIS
     from nearfar.workflows.host_here import HostChoice, host_for
 

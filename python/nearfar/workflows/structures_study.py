@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from nearfar.measure.session import Effort, Session
     from nearfar.measure.timed import Case
     from nearfar.model.pointer_structures import Software
-    from nearfar.model.validation import Point
+    from nearfar.model.structure_cases import Point
     from nearfar.records.choices import SetName
     from nearfar.records.structures import StructurePoint, StructuresResult
     from nearfar.stats import Estimate
@@ -29,10 +29,9 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
 
     The number of repeats is that of ``effort``; its time is not a limit here.
     """
-    from nearfar.model import slowdowns, validation
+    from nearfar.model import slowdowns, structure_cases
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import ShapeCounter
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
     from nearfar.workflows.forecasting import now
@@ -41,11 +40,11 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
     host = host_for(HostChoice(), session)
     costs = costs_of(host)
-    near, counter = near_memory(host, costs), ShapeCounter(costs, cpu)
+    near, counter = near_memory(host, costs), structure_cases.ShapeCounter(costs, cpu)
     cases = _cases()
-    counter.beforehand([*validation.all_in_cache(cases), *cases], cpus)
+    counter.beforehand([*structure_cases.all_in_cache(cases), *cases], cpus)
     software = calibrating.software(session, cases, host, cpu, epochs)
-    points = validation.predict_with(cases, software, costs, near, counter)
+    points = structure_cases.predict(cases, software, costs, near, counter)
     known = _known(software)
     devices = structures_elsewhere.slowdowns_of(known, costs, near, counter)
     published = structures_elsewhere.against_paper(known, costs, cpus)

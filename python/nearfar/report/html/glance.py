@@ -35,13 +35,14 @@ class Card:
     #: Its conditions.
     context: str
     origin: Origin | None
-    #: Slug of the section with its details.
-    target: str
+    #: The section of the record with its details (a field of ``Sections``), which is also the slug
+    #: of the section of the page.
+    section: str
 
 
-def _card(label: str, shaped: Shaped, key: str, context: str, target: str) -> Card:
+def _card(label: str, shaped: Shaped, key: str, context: str, section: str) -> Card:
     value = format_quantity(key, float(getattr(shaped, key)))
-    return Card(label, value, _interval(shaped, key), context, origin_of(shaped, key), target)
+    return Card(label, value, _interval(shaped, key), context, origin_of(shaped, key), section)
 
 
 def _interval(shaped: Shaped, key: str) -> str:

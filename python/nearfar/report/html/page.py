@@ -13,7 +13,7 @@ from nearfar.records.run import PREDICTED_SECTIONS, Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context, Section
-from nearfar.report.html.sections import in_page_order
+from nearfar.report.html.sections import all_sections
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.topics import topics
 from nearfar.report.html.verdict import (
@@ -81,7 +81,7 @@ def render(
         lstrip_blocks=True,
     )
     context = Context(run, [against] if against else _earlier(run, previous))
-    sections = [section for make in in_page_order() if (section := make(context)) is not None]
+    sections = [section for make in all_sections() if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
         run=run,
         started=when(run.started),

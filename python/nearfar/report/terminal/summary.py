@@ -52,7 +52,7 @@ def _figures(run: Run) -> RenderableType | None:
 
 def _verdict(run: Run, card: Card) -> str:
     """Return the verdict of the section; a steady one is not enough for a figure of few repeats."""
-    found = run.verdict_on(card.target)
+    found = run.verdict_on(card.section)
     if found is None:
         return ""
     if found.verdict is Reliability.STEADY and card.interval.endswith(TOO_FEW):

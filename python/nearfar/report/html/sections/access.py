@@ -9,9 +9,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.wording import count, line_kind, mix_name, origins, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 90
-
 _KEY = "bandwidth_bytes_per_s"
 _ORDERS = ("sequential", "strided", "random")
 

@@ -16,9 +16,6 @@ from nearfar.units import MIB, format_size
 if TYPE_CHECKING:
     from nearfar.report.charts.lines import Spot
 
-#: Position on the page.
-PLACE = 20
-
 _POLICIES = {
     "first-touch": "first touch (Linux as it comes)",
     "interleave": "weighted interleave (Linux)",

@@ -9,9 +9,6 @@ from nearfar.report.html.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, say, tier_on_pages
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 80
-
 _KEY = "bandwidth_bytes_per_s"
 
 

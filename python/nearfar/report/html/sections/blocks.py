@@ -9,9 +9,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.wording import line_kind, origins, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 40
-
 _KEY = "latency_ns"
 
 

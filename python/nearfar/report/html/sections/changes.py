@@ -20,9 +20,6 @@ from nearfar.report.wording import (
     when,
 )
 
-#: Position on the page.
-PLACE = 220
-
 #: Most changes shown unfolded, the largest first.
 _SHOWN = 12
 

@@ -12,9 +12,6 @@ from nearfar.report.html.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, origins, say
 from nearfar.units import format_size, format_time
 
-#: Position on the page.
-PLACE = 160
-
 _NEAR, _FAR, _SUM = (f"{side}_bandwidth_bytes_per_s" for side in ("near", "far", "sum"))
 COMPARED_HEADS = ("Near + far threads", "Side")
 COMPARED_CAPTION = "Predicted from each side alone, then measured"

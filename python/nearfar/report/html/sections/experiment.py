@@ -13,9 +13,6 @@ from nearfar.report.wording import format_quantity
 if TYPE_CHECKING:
     from nearfar.report.charts.rows import Bar
 
-#: Position on the page.
-PLACE = 210
-
 HEADS = [
     "Size",
     "After",

@@ -6,9 +6,6 @@ from nearfar.records.run import Finding
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count
 
-#: Position on the page.
-PLACE = 240
-
 _ORDER = ("warning", "note", "unknown", "ok")
 _TONE = {"warning": "bad", "ok": "good"}
 

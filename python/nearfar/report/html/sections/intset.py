@@ -13,9 +13,6 @@ from nearfar.report.wording import format_quantity, origin_mark, origin_of, orig
 if TYPE_CHECKING:
     from nearfar.report.charts.rows import Bar
 
-#: Position on the page.
-PLACE = 140
-
 _STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
 MEDIA = {
     "pmem": "in its pool",

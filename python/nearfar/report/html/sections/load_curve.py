@@ -9,9 +9,6 @@ from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import format_quantity
 
-#: Position on the page.
-PLACE = 216
-
 _KEYS = {"bandwidth_bytes_per_s": "Bandwidth", "latency_ns": "Latency", "p99_latency_ns": "p99"}
 
 

@@ -20,9 +20,6 @@ from nearfar.report.wording import (
     say,
 )
 
-#: Position on the page.
-PLACE = 70
-
 _LATENCY, _RATE = "latency_ns", "bandwidth_bytes_per_s"
 
 

@@ -15,9 +15,6 @@ from nearfar.report.html.sections._nodes import Measured, latency_matrix
 from nearfar.report.wording import HUGE_PAGES, count, format_quantity, plain_tier, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 230
-
 #: Members of a record that describe its numbers.
 _ABOUT_NUMBERS = ("intervals", "provenance")
 

@@ -9,9 +9,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.html.sections._threads import OVERSUBSCRIBED
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 
-#: Position on the page.
-PLACE = 190
-
 GLIBC = "glibc"
 _WORK = {
     "small": "blocks of 1–512 B, then all freed",

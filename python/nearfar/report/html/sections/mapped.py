@@ -14,9 +14,6 @@ from nearfar.units import format_size
 if TYPE_CHECKING:
     from nearfar.report.charts.rows import Bar
 
-#: Position on the page.
-PLACE = 120
-
 _KEY = "bandwidth_bytes_per_s"
 #: Two methods are equally fast if the entire interval of their ratio is within this of 1.
 _AS_FAST = 1.25

@@ -8,9 +8,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 130
-
 _NOUNS = {"insert": "insertion", "get": "look-up", "remove": "removal"}
 _TYPES = {
     "map": "nearfar's map",

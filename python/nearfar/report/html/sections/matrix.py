@@ -7,9 +7,6 @@ from nearfar.report.html.section import Cell, Context, Section, Table, figure_ce
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 45
-
 _LATENCY, _READ, _WRITE = (
     "latency_ns",
     "read_bandwidth_bytes_per_s",

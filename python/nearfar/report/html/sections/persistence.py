@@ -12,9 +12,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.wording import count, format_quantity, line_kind, origin_mark, origins, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 110
-
 _KEY = "fence_ns"
 #: Points of this block size measure single lines.
 LINE_BYTES = 64

@@ -9,9 +9,6 @@ from nearfar.report.html.sections import _forecasts
 from nearfar.report.html.sections._threads import IN_CACHE
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 
-#: Position on the page.
-PLACE = 180
-
 _TOTAL = "total_time_s"
 COMPARED_HEADS = ("Stage",)
 COMPARED_CAPTION = "Predicted from each stage alone, then measured"

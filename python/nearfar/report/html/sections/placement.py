@@ -7,9 +7,6 @@ from nearfar.report import placement_words as words
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 25
-
 
 def section(context: Context) -> Section | None:
     """Return the section, or None if no pages were placed."""

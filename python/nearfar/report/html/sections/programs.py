@@ -6,9 +6,6 @@ from nearfar.records.programs import ProgramResult
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_quantity, origin_mark, origins, say
 
-#: Position on the page.
-PLACE = 200
-
 NAMES = {
     "quick": "Quicksort",
     "merge": "Mergesort",

@@ -8,10 +8,6 @@ from nearfar.records.walk import Conditions, Quantity, Setting, numbers
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 
-#: Position on the page.
-PLACE = 250
-
-
 #: Most rows of one table; the record has all.
 MAX_ROWS = 1000
 

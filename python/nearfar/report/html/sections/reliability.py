@@ -8,9 +8,6 @@ from nearfar.records.noise import FigureVerdict, Reliability, SeriesVerdict
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, sentence
 
-#: Position on the page.
-PLACE = 222
-
 #: A number and, if it is a size, its unit.
 _NUMBERS = re.compile(r"(\d+(?:\.\d+)?)(?: (KiB|MiB|GiB))?")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -13,9 +13,6 @@ from nearfar.report.wording import format_quantity
 _FEWEST_INTERVALS = 8
 #: Of the axis of time, and how many of them are in a second.
 _UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
-#: Position on the page.
-PLACE = 215
-
 _SIMULATED = (
     "reads",
     "writes",

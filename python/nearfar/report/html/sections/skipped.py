@@ -5,9 +5,6 @@ from __future__ import annotations
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count
 
-#: Position on the page.
-PLACE = 224
-
 
 def section(context: Context) -> Section | None:
     """Return the section, or None if nothing was skipped."""

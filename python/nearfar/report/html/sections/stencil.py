@@ -9,9 +9,6 @@ from nearfar.report.html.sections._threads import IN_CACHE
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 170
-
 _VERSIONS = {
     "direct": "border rows are read from the other side",
     "ghost": "each side keeps a copy of the other's border row",

@@ -8,9 +8,6 @@ from nearfar.report.html.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 100
-
 _BEST, _MEDIAN = "best_bandwidth_bytes_per_s", "median_bandwidth_bytes_per_s"
 
 

@@ -8,9 +8,6 @@ from nearfar.report.html.section import Cell, Context, Figure, Section, Table, f
 from nearfar.report.wording import format_quantity
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 150
-
 _BASELINES = {"twin": "its volatile counterpart", "same_code": "the same code"}
 
 

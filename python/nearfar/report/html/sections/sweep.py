@@ -19,9 +19,6 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_time
 
-#: Position on the page.
-PLACE = 10
-
 #: Most columns of figures in a table, and most lines of cells in a picture.
 _MAX_COLUMNS = 5
 _MAX_BARS = 40

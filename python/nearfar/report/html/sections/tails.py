@@ -14,9 +14,6 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 50
-
 _KEY = "latency_ns"
 
 
