@@ -14,7 +14,7 @@ import pytest
 import shared_memory
 from conftest import RunNearfar
 from nearfar._native import NativeError, Sampler
-from nearfar.records.walk import Quantity, numbers
+from nearfar.records.numbers import Quantity, numbers
 from nearfar.store import read_run
 from small_host import write_small_host
 

@@ -16,15 +16,15 @@ from factories import advices
 from nearfar.cli.app import main
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import better
-from nearfar.comparison.figures import compare_answers, compare_runs, compare_sheets
+from nearfar.comparison.matching import compare_answers, compare_runs, compare_sheets
 from nearfar.comparison.shifts import shifts
 from nearfar.profiles import load_profile
 from nearfar.profiles.sheets import write_profile
 from nearfar.records.advice import FarAdvice
 from nearfar.records.depth import LoadedTier
+from nearfar.records.numbers import Quantity
 from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
 from nearfar.records.run import Run, Sections
-from nearfar.records.walk import Quantity
 from nearfar.report.terminal.comparison import comparison
 from nearfar.units import parse_share
 

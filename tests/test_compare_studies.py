@@ -12,7 +12,7 @@ import factories
 from nearfar import stats
 from nearfar.cli.app import main
 from nearfar.comparison.changes import Comparison
-from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.matching import compare_runs
 from nearfar.comparison.shifts import shifts
 from nearfar.records.results import LatencyPoint
 from nearfar.records.run import Run, Sections

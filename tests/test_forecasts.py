@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import factories
 from conftest import RunNearfar
 from fixed_inputs import FixedClockBench, threads_overlap
-from nearfar.measure.errors import errors_of
+from nearfar.measure.forecast_errors import errors_of
 from nearfar.model import pipeline_here, published, sharing
 from nearfar.model.curves import Curve
 from nearfar.model.pipeline import Work

@@ -12,8 +12,8 @@ import pytest
 import factories
 from nearfar.cli.app import main
 from nearfar.errors import MachineError
+from nearfar.records.numbers import Quantity, Setting, numbers
 from nearfar.records.run import Run, Sections, Skipped
-from nearfar.records.walk import Quantity, Setting, numbers
 from nearfar.report.html.answers import what_next
 from nearfar.report.html.page import render, write_report
 from nearfar.report.html.section import Context

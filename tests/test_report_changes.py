@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import factories
-from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.matching import compare_runs
+from nearfar.records.numbers import Quantity, numbers
 from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
-from nearfar.records.walk import Quantity, numbers
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import changes

@@ -9,7 +9,7 @@ import pytest
 
 from nearfar._native import Sampler
 from nearfar.place.held_data import HeldData, Resident, held_data
-from nearfar.place.parts import Touches, part_at, parts_of
+from nearfar.place.mapping_parts import Touches, part_at, parts_of
 from nearfar.place.regions import Regions, SampledRegion
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
 from nearfar.place.sampled_sizes import PageFaults

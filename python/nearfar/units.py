@@ -13,6 +13,9 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 
+#: Size of the smallest pages of x86-64.
+PAGE_BYTES = 4096
+
 _FACTORS = {
     "": 1,
     "b": 1,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nearfar.records.keys import KEYS, Direction
+from nearfar.records.numbers import Quantity
 from nearfar.records.profile import better_by_unit
-from nearfar.records.walk import Quantity
 
 
 def better(key: str) -> Direction | None:

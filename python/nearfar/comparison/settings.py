@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from nearfar.comparison.changes import SettingChange
-from nearfar.records.walk import Quantity, Setting
+from nearfar.records.numbers import Quantity, Setting
 from nearfar.units import format_size
 
 #: The key of the number of threads, which follows from the CPUs.

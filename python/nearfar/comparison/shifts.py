@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from nearfar.comparison.changes import Change
 from nearfar.comparison.direction import better_of
-from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.matching import compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shape import MIN_REPEATS
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from nearfar.records.walk import Quantity
+from nearfar.records.numbers import Quantity
 
 #: Conditions that name a tier: of STREAM, one for each array.
 _TIERS = frozenset({"tier", "tier_a", "tier_b", "tier_c"})

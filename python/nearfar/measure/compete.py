@@ -14,7 +14,7 @@ from nearfar.errors import MachineError
 from nearfar.measure import drops
 from nearfar.measure.arrays import DOUBLE, in_cache
 from nearfar.measure.ceiling import check_rate
-from nearfar.measure.errors import errors_of
+from nearfar.measure.forecast_errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.choices import CompeteMode, Side

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
-from nearfar.measure.host_regions import PAGE, Regions
+from nearfar.measure.host_regions import Regions
 from nearfar.measure.session import Samples
 from nearfar.measure.tiers import origin_of
 from nearfar.records.profile import Figure, Host
 from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, median
+from nearfar.units import PAGE_BYTES
 
 SOURCE = "nearfar"
 #: If the caches held more than this fraction of a region, they are assumed to have held all of it.
@@ -109,7 +110,7 @@ def translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[s
     probabilities p follow from random accesses, of which each TLB level holds as many pages as it
     has entries. The times of page walks are adjusted so that they never fall as the region grows.
     """
-    first, last = (host.scalar(f"{level}_entries") * PAGE for level in ("dtlb", "stlb"))
+    first, last = (host.scalar(f"{level}_entries") * PAGE_BYTES for level in ("dtlb", "stlb"))
     hits = [d / (1 - first / r) for r in regions.within for d in _longer(samples, r)]
     hit = median([max(time, 0.0) for time in hits] or [0.0])
     estimates = [

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase
 from nearfar.measure.latency import octaves
 from nearfar.records.profile import Host
-from nearfar.units import MIB
+from nearfar.units import MIB, PAGE_BYTES
 
 LARGEST = 128 * MIB
 #: The largest region of chases that visit each line twice. Linking a larger one takes too long.
 MAX_REVISITED = 64 * MIB
-PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,9 @@ class Regions:
         """
         l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
         most = min(largest, MAX_REVISITED)
-        first, reach = (int(host.scalar(f"{level}_entries")) * PAGE for level in ("dtlb", "stlb"))
+        first, reach = (
+            int(host.scalar(f"{level}_entries")) * PAGE_BYTES for level in ("dtlb", "stlb")
+        )
         walked = octaves(2 * reach, max(4 * reach, most), steps_per_octave, ONCE)
         revisited = sorted({*octaves(2 * l2, most, steps_per_octave, ONCE), *walked})
         return Regions(

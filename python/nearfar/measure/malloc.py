@@ -16,7 +16,7 @@ from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow
 from nearfar.records.choices import MallocTest
 from nearfar.records.run import NO_TIME, Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
-from nearfar.units import format_size
+from nearfar.units import PAGE_BYTES, format_size
 
 TESTS: tuple[MallocTest, ...] = ("small", "large", "free-loop", "half-free-loop", "warm")
 #: Number of blocks in a round, as in the thesis; in the warm loop, of pairs.
@@ -29,7 +29,6 @@ COUNTS = {
 }
 #: Time between the last free and the second memory reading, and every how many repeats have one.
 SETTLE_S, SETTLED_REPEATS = 1.0, 5
-_PAGE = 4096
 #: Memory of a block relative to its touched page or mean size: tables, headers, rounding.
 _MORE = 1.3
 
@@ -83,7 +82,12 @@ class MallocPlan:
 
     def check_room(self) -> None:
         """Reject tests whose touched pages do not fit in memory, before anything is allocated."""
-        touched = {"small": 256, "large": _PAGE, "free-loop": _PAGE, "half-free-loop": 6 * _PAGE}
+        touched = {
+            "small": 256,
+            "large": PAGE_BYTES,
+            "free-loop": PAGE_BYTES,
+            "half-free-loop": 6 * PAGE_BYTES,
+        }
         room = tier_capacity_bytes("dram")
         for test in self.tests:
             wanted = self.blocks(test) * touched.get(test, 0) * _MORE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nearfar._native import PipelineBench
 from nearfar.errors import MachineError
 from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
-from nearfar.measure.errors import errors_of
+from nearfar.measure.forecast_errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.forecasts import PipelineForecast

@@ -10,7 +10,7 @@ from nearfar._native import StencilBench
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
 from nearfar.measure.ceiling import check_rate
-from nearfar.measure.errors import errors_of
+from nearfar.measure.forecast_errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.choices import StencilKernel, StencilVersion

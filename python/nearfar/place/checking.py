@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.place.keeping import ELSEWHERE, UNMATCHED, judge
 from nearfar.place.promise import Promise, RulePromise
+from nearfar.place.promise_verdict import ELSEWHERE, UNMATCHED, judge
 from nearfar.records.choices import RuleMemory
 from nearfar.records.plan_check import Check, RuleCheck
 

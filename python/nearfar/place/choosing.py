@@ -24,10 +24,10 @@ from nearfar.place.costing import Cost, CostModel, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, max_bytes
 from nearfar.place.program_data import ProgramData
+from nearfar.units import PAGE_BYTES
 
 #: Intervals of the curve, from zero to all movable memory.
 POINTS = 9
-_PAGE = 4096
 _AS_FAST = 1.0002
 _ROOM = 0.15
 _HIDDEN = (1.0, 0.05, 0.0)
@@ -122,8 +122,8 @@ def _busy_ns(site: SiteCost, far: Memory) -> float:
 
 def _budgets(movable_bytes: float, asked: int | None) -> list[int]:
     """Budgets from zero to all movable memory, denser for small ones."""
-    top = max(math.ceil(movable_bytes), _PAGE)
-    steps = {int(top * (i / POINTS) ** 2) // _PAGE * _PAGE for i in range(1, POINTS)}
+    top = max(math.ceil(movable_bytes), PAGE_BYTES)
+    steps = {int(top * (i / POINTS) ** 2) // PAGE_BYTES * PAGE_BYTES for i in range(1, POINTS)}
     return sorted({0, top, *steps, *([min(asked, top)] if asked is not None else [])})
 
 

@@ -15,6 +15,7 @@ from statistics import median
 
 from nearfar.errors import BadInputError
 from nearfar.process.elf import find
+from nearfar.process.running_process import queued_s
 
 #: Number of runs, and the time after which no further run starts.
 _RUNS, _ENOUGH_S = 3, 2.0
@@ -171,7 +172,7 @@ def run_once(
     try:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         elapsed = time.perf_counter() - begin
-        queued = _queued_s(child.pid)
+        queued = queued_s(child.pid)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     except BaseException:
@@ -214,11 +215,3 @@ def _start(
         raise BadInputError(
             f"{program[0]} cannot be started: {error.strerror}", "try it in a shell"
         ) from None
-
-
-def _queued_s(process: int) -> float:
-    """Time for which its first thread waited for a CPU (proc(5), schedstat); 0 if not reported."""
-    try:
-        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) * 1e-9
-    except (OSError, IndexError, ValueError):
-        return 0.0

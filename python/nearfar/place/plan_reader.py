@@ -13,7 +13,8 @@ from typing import Literal
 
 from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.files import read_text_bytes, require_file
-from nearfar.place.tier_options import TIER_NAME, parse_size, parse_tier_options
+from nearfar.place.tier_options import TIER_NAME, parse_hmalloc_size, parse_tier_options
+from nearfar.units import PAGE_BYTES
 
 _HEAD = "hmalloc-plan 1"
 _MAX_LINES = 10_000
@@ -22,7 +23,6 @@ _MAX_BUDGETS = 100
 _LONGEST_NAME = 63
 _LONGEST_SPECIFICATION = 511
 _MAX_TIERS = 8
-_PAGE = 4096
 _MAPPED = ("map=", "globals=")
 #: An encoding with one character for each byte.
 _BYTES = "latin-1"
@@ -230,8 +230,8 @@ def _bounds(text: str) -> tuple[int, int] | None:
     low, dots, high = text.partition("..")
     if not dots or not (low or high):
         return None
-    least = parse_size(low) if low else 0
-    most = parse_size(high) if high else _NO_LIMIT
+    least = parse_hmalloc_size(low) if low else 0
+    most = parse_hmalloc_size(high) if high else _NO_LIMIT
     return (least, most) if least is not None and most is not None and least <= most else None
 
 
@@ -266,7 +266,7 @@ def _with_sizes(rule: PlanRule, value: str) -> PlanRule | None:
 def _with_address(rule: PlanRule, value: str) -> PlanRule | None:
     match = _ADDRESS.fullmatch(value)
     address = int(match[1], 16) if match else 0
-    return replace(rule, address=address) if address and address % _PAGE == 0 else None
+    return replace(rule, address=address) if address and address % PAGE_BYTES == 0 else None
 
 
 def _with_span(rule: PlanRule, value: str) -> PlanRule | None:
@@ -290,6 +290,8 @@ _OF_BLOCKS = {
     "site": _if_valid(_chain),
     "size": _with_sizes,
     "thread": _if_valid(lambda value: 0 < len(value) < 16),
-    "budget": _if_valid(lambda value: (size := parse_size(value)) is not None and size < 1 << 63),
+    "budget": _if_valid(
+        lambda value: (size := parse_hmalloc_size(value)) is not None and size < 1 << 63
+    ),
     "ratio": _if_valid(lambda value: bool(_RATIO.fullmatch(value)) and float(value) <= 1),
 }

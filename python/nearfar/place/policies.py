@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.records.choices import PolicyName
+from nearfar.units import PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import PolicyCosts
@@ -36,7 +37,6 @@ POLICIES: tuple[PolicyName, ...] = (
     "clock-dwf",
     "memory-mode",
 )
-_PAGE = 4096
 #: Weights of an interleave add up to this.
 _WEIGHTS = 32
 
@@ -57,7 +57,7 @@ def evaluate_policies(
     traced: ProgramTrace, coster: Coster, far: Memory, near_bytes: int, time_s: float
 ) -> list[PolicyResult]:
     """Run all policies over the trace; ``near_bytes`` in total, ``time_s`` with all data near."""
-    near_bytes = max(near_bytes, _PAGE)
+    near_bytes = max(near_bytes, PAGE_BYTES)
     everything = traced.movable_peak_bytes + traced.fixed_bytes()
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)

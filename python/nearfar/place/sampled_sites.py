@@ -1,7 +1,7 @@
 """The sites of a sampled run, and the site of each address.
 
 Memory without a call chain is named as the kernel names it. Large mappings, and data of files, are
-divided into parts, which are sites of their own (``place.parts``).
+divided into parts, which are sites of their own (``place.mapping_parts``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from nearfar.place.parts import Touches, part_at, parts_of
+from nearfar.place.mapping_parts import Touches, part_at, parts_of
 from nearfar.place.regions import Regions, SampledRegion
 from nearfar.place.sites import Frame, Part, Site
 from nearfar.records.choices import SiteKind

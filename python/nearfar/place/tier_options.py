@@ -39,7 +39,7 @@ class TierOptions:
     fork: str = "private"
 
 
-def parse_size(text: str) -> int | None:
+def parse_hmalloc_size(text: str) -> int | None:
     """A size in the syntax of libhmalloc: ``4096``, ``64KiB``, ``2GB``, ``1.5G``. None if it is
     invalid, or too large."""
     match = _SIZE.fullmatch(text)
@@ -153,7 +153,7 @@ def _spill_target(value: str) -> str:
 
 
 def _capacity(value: str) -> int:
-    size = parse_size(value)
+    size = parse_hmalloc_size(value)
     if not size:
         raise _invalid("capacity", value, "must be a size such as 64MiB")
     if size < _LEAST_CAPACITY:

@@ -10,10 +10,11 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.units import PAGE_BYTES
+
 _PT_LOAD, _PT_NOTE = 1, 4
 _WRITABLE = 2
 _NT_GNU_BUILD_ID = 3
-_PAGE = 4096
 _MAX_HEADERS, _MAX_NOTES = 512, 1 << 16
 
 
@@ -56,7 +57,7 @@ def read_elf_object(file: Path) -> ElfObject | None:
     except (OSError, ValueError, OverflowError, struct.error):
         return None
     loads = [header for header in headers if header[0] == _PT_LOAD]
-    first = next((address for _, _, begin, address, *_ in loads if begin < _PAGE), None)
+    first = next((address for _, _, begin, address, *_ in loads if begin < PAGE_BYTES), None)
     if first is None:
         return None
     data = tuple(
@@ -64,7 +65,7 @@ def read_elf_object(file: Path) -> ElfObject | None:
         for _, flags, begin, address, _, _, in_memory, _ in loads
         if flags & _WRITABLE and in_memory
     )
-    return ElfObject(_build_id(notes), first // _PAGE * _PAGE, data)
+    return ElfObject(_build_id(notes), first // PAGE_BYTES * PAGE_BYTES, data)
 
 
 def _build_id(notes: bytes) -> str:

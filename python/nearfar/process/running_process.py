@@ -95,9 +95,22 @@ class RunningProcess:
 
     def resident_bytes(self) -> int:
         """Its memory that is present; 0 if it has ended."""
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            return int(_text(self.pid, "statm").split()[1]) * os.sysconf("SC_PAGESIZE")
-        return 0
+        return resident_bytes(self.pid)
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is present (proc(5), statm); 0 if it has ended."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(_text(pid, "statm").split()[1]) * os.sysconf("SC_PAGESIZE")
+    return 0
+
+
+def queued_s(pid: int) -> float:
+    """Time for which the first thread of a process waited for a CPU (proc(5), schedstat); 0 if
+    unknown."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(_text(pid, "schedstat").split()[1]) * 1e-9
+    return 0.0
 
 
 def boot_id() -> str:

@@ -83,7 +83,7 @@ class AccessResult(Shaped):
 class LoadedTier(Shaped):
     """A memory under the traffic of a program."""
 
-    asked: ClassVar[frozenset[str]] = frozenset({"background_bytes_per_s"})
+    requested: ClassVar[frozenset[str]] = frozenset({"background_bytes_per_s"})
     undirected: ClassVar[frozenset[str]] = frozenset({"bandwidth_bytes_per_s"})
 
     name: str
@@ -136,7 +136,7 @@ class PersistenceResult(Shaped):
 class LoadedPoint(Mixed):
     """A pointer chase while other threads cause paced traffic."""
 
-    asked = frozenset({"offered_bytes_per_s"})
+    requested = frozenset({"offered_bytes_per_s"})
 
     offered_bytes_per_s: Amount | None = Field(None, description="null: not paced")
     bandwidth_bytes_per_s: Positive = Field(description="achieved, by traffic and chase together")
@@ -155,7 +155,7 @@ class LoadedResult(Shaped):
 class TailPoint(Shaped):
     """A percentile of the latency of single loads."""
 
-    asked = frozenset({"share"})
+    requested = frozenset({"share"})
 
     share: Share
     latency_ns: Amount

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from polars import DataFrame
     from pydantic import BaseModel
 
+    from nearfar.records.numbers import Quantity, Setting
     from nearfar.records.run import Sections
     from nearfar.records.shape import Provenance
-    from nearfar.records.walk import Quantity, Setting
 
 #: Columns of a figure, in order.
 COLUMNS = (
@@ -53,20 +53,20 @@ def row_of(
 
 def frame_of_model(model: BaseModel) -> DataFrame:
     """Return the figures of one result. Raises MachineError if polars is not installed."""
-    from nearfar.records.walk import numbers_of
+    from nearfar.records.numbers import numbers_of
 
     return _frame(numbers_of(model, ""))
 
 
 def frame_of_sections(sections: Sections) -> DataFrame:
     """Return the figures of all sections of a run. Raises MachineError as ``frame_of_model``."""
-    from nearfar.records.walk import numbers
+    from nearfar.records.numbers import numbers
 
     return _frame(numbers(sections))
 
 
 def _frame(found: Iterable[Quantity | Setting]) -> DataFrame:
-    from nearfar.records.walk import Quantity
+    from nearfar.records.numbers import Quantity
 
     require("parquet", "to_polars()")
     import polars

@@ -90,7 +90,7 @@ class IntsetResult(Shaped):
     """A set of integers under look-ups and updates. The media in ``series`` ran alternately."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
-    asked: ClassVar[frozenset[str]] = frozenset({"update_share", "run_time_s"})
+    requested: ClassVar[frozenset[str]] = frozenset({"update_share", "run_time_s"})
 
     structure: IntsetStructure
     entries: Size = Field(description="at first; keys are drawn from twice as many")

@@ -99,7 +99,7 @@ class Shaped(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     #: Keys of requested numbers. These are conditions, not figures.
-    asked: ClassVar[frozenset[str]] = frozenset()
+    requested: ClassVar[frozenset[str]] = frozenset()
     #: Keys of text that is not a condition of the figures next to it.
     remarks: ClassVar[frozenset[str]] = frozenset()
     #: Keys of figures of which no value is better here, such as the traffic of a program.
@@ -144,7 +144,7 @@ Result = TypeVar("Result", bound=Shaped)
 def with_origin(model: Result, provenance: Provenance) -> Result:
     """Return the model, with this provenance for each of its figures that has none."""
     for key in type(model).model_fields:
-        if isinstance(getattr(model, key), float) and key not in model.asked:
+        if isinstance(getattr(model, key), float) and key not in model.requested:
             model.provenance.setdefault(key, provenance)
     return model
 

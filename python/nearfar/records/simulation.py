@@ -212,7 +212,7 @@ class CurvePoint(Shaped):
 class LoadCurve(Answer):
     """Latency of a device by bandwidth."""
 
-    asked: ClassVar[frozenset[str]] = frozenset({"read_share"})
+    requested: ClassVar[frozenset[str]] = frozenset({"read_share"})
 
     device: str
     engine: EngineName

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.place.sample_records import CLOCK, FAULT, MEMORY, ordered_samples
 from nearfar.sampling.run import MIN_SAMPLES, Sampled
+from nearfar.units import PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import Sampler
     from nearfar.place.sample_records import Samples
 
-_PAGE_BYTES = 4096
 _LARGE_PAGE_SHIFT = 21
 #: Fraction of samples in unknown code above which a note is printed.
 _MUCH_UNREADABLE = 0.05
@@ -66,7 +66,7 @@ def _touched_bytes(samples: Samples, faults: int) -> int:
     """An estimate of the memory that the programs use: pages of faults, or large pages around the
     sampled addresses."""
     around = {int(address) >> _LARGE_PAGE_SHIFT for address in samples["address"] if address}
-    return max(faults * _PAGE_BYTES, len(around) << _LARGE_PAGE_SHIFT)
+    return max(faults * PAGE_BYTES, len(around) << _LARGE_PAGE_SHIFT)
 
 
 def _programs(sampler: Sampler, main: Samples) -> list[tuple[str, int]]:

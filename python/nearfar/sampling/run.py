@@ -21,6 +21,7 @@ from nearfar.errors import BadInputError
 from nearfar.place.sample_records import CLOCK, FAULT, ordered_samples
 from nearfar.process.helpers import preloadable
 from nearfar.process.launch import StartError, run
+from nearfar.process.running_process import queued_s, resident_bytes
 from nearfar.sampling.residency import Residency
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         wall_s,
         user_s,
         max(_system_s(sampler) - before, 0.0),
-        sum(_resident_bytes(process) for process, _, _ in sampler.programs()),
+        sum(resident_bytes(process) for process, _, _ in sampler.programs()),
         0,
         programs,
         pid=pid,
@@ -248,11 +249,9 @@ class Polling:
                 self._residency.look_sometimes(self._sampler)
 
     def _note_queue(self) -> None:
-        """Read how long the program's first thread waited for a CPU (proc(5), schedstat)."""
+        """Read how long the program's first thread waited for a CPU, as long as it runs."""
         for process, _, _ in self._sampler.programs()[:1]:
-            with contextlib.suppress(OSError, IndexError, ValueError):
-                text = Path(f"/proc/{process}/schedstat").read_text()
-                self.queued_s = int(text.split()[1]) * 1e-9
+            self.queued_s = max(self.queued_s, queued_s(process))
 
     def __enter__(self) -> Polling:
         self._thread.start()
@@ -285,11 +284,3 @@ def _system_s(sampler: Sampler) -> float:
         with contextlib.suppress(OSError, IndexError, ValueError):
             ticks += int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[12])
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _resident_bytes(process: int) -> int:
-    try:
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-    return pages * os.sysconf("SC_PAGESIZE")

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
-from nearfar.units import parse_size
+from nearfar.units import PAGE_BYTES, parse_size
 
 if TYPE_CHECKING:
     from nearfar._native import SimPlan
 
 #: Policies that require the capacity of near memory.
 CAPACITY_POLICIES = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
-_PAGE = 4096
 _ANY = -1  # the core: any object, any site
 _MAX_UINT64 = 2**64 - 1
 #: Maximum number of an object or a site in a trace.
@@ -137,8 +136,8 @@ def _place(text: str, objects: list[ObjectRule], ranges: list[tuple[int, int, bo
                 raise ValueError(value)
             ranges.append((begin, end, near))
         elif kind == "page":
-            begin = _number(value, _MAX_UINT64 // _PAGE - 1) * _PAGE
-            ranges.append((begin, begin + _PAGE, near))
+            begin = _number(value, _MAX_UINT64 // PAGE_BYTES - 1) * PAGE_BYTES
+            ranges.append((begin, begin + PAGE_BYTES, near))
         elif kind in ("object", "site"):
             number = _number(value, _MAX_NUMBER)
             rule = ObjectRule(near=near)

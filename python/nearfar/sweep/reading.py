@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from nearfar.records.answer import read_answer
+from nearfar.records.numbers import Quantity, numbers, numbers_of
 from nearfar.records.run import Run
 from nearfar.records.sweep import SweepFigure
-from nearfar.records.walk import Quantity, numbers, numbers_of
 from nearfar.store import read_run
 from nearfar.sweep.running import ANSWER
 

@@ -12,7 +12,7 @@ from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.units import format_size
-from nearfar.workflows.program_runs import ProgramRuns
+from nearfar.workflows.emulated_times import ProgramRuns
 
 #: Slowdown of tracing above which another recorder is recommended.
 SLOW_TRACING_RATIO = 60.0

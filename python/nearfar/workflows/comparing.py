@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import better_of
-from nearfar.comparison.figures import compare_runs, compared_figures, tiers_of_run
+from nearfar.comparison.matching import compare_runs, compared_figures, tiers_of_run
 from nearfar.comparison.shifts import Shift, shifts_of_runs
 from nearfar.comparison.tiers import figures_of
 from nearfar.errors import BadInputError, ExitCode
@@ -17,7 +17,7 @@ from nearfar.report.terminal.comparison import figure_name
 from nearfar.workflows.subjects import compared, load
 
 if TYPE_CHECKING:
-    from nearfar.records.walk import Quantity
+    from nearfar.records.numbers import Quantity
     from nearfar.workflows.subjects import Subject
 
 

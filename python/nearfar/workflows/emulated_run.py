@@ -23,6 +23,7 @@ from nearfar.records.choices import DEFAULT_TIER
 from nearfar.records.shape import Origin, Provenance
 from nearfar.sampling.run import PERIOD_NS, sample_program
 from nearfar.workflows import advice_notes
+from nearfar.workflows.emulated_times import KernelTime, ProgramRuns
 from nearfar.workflows.host_here import host_for
 from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import (
@@ -33,7 +34,6 @@ from nearfar.workflows.observation import (
     refuse_failure,
     tiers_of,
 )
-from nearfar.workflows.program_runs import KernelTime, ProgramRuns
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host

@@ -13,12 +13,12 @@ from nearfar.place.attached import undo_journal
 from nearfar.place.attached.node_tiers import NodeTier
 from nearfar.place.attached.outcome import placement_result, revert_result
 from nearfar.place.attached.page_mover import DEFAULT_RATE, Look, MoveLimits, WantedRange
-from nearfar.place.attached.page_origins import PAGE, PageOrigins
+from nearfar.place.attached.page_origins import PageOrigins
 from nearfar.place.attached.placer import AppliedPlan, Placer, applied_plan, require_same_user
 from nearfar.place.plan_reader import read_plan
 from nearfar.place.preload import parse_tiers
 from nearfar.process.running_process import RunningProcess
-from nearfar.units import format_size
+from nearfar.units import PAGE_BYTES, format_size
 
 if TYPE_CHECKING:
     from nearfar._native import ProcessPages
@@ -126,7 +126,8 @@ def _reverted(
     shown = _progress(recording, program)
     placer = Placer(program, pages, wanted.limits(), progress=shown)
     placed = placer.place(
-        WantedRange(address, address + pages * PAGE, _only(node)) for address, pages, node in runs
+        WantedRange(address, address + pages * PAGE_BYTES, _only(node))
+        for address, pages, node in runs
     )
     if placed.look.complete:
         undo_journal.mark_undone(journal)

@@ -15,7 +15,7 @@ from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.native_run import check_named
 from nearfar.place.run_statistics import RunStatistics, read
 from nearfar.place.tier_options import parse_tier_options
-from nearfar.workflows.placing_child import PlacementFromOutside, placement_from_outside
+from nearfar.workflows.placing_static import PlacementFromOutside, placement_from_outside
 
 if TYPE_CHECKING:
     from nearfar.place.preload import Placement

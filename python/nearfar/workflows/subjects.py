@@ -72,7 +72,7 @@ def compared(base: Sequence[Subject], now: Subject) -> Comparison:
 
     Raises BadInputError for different kinds, and for several profiles.
     """
-    from nearfar.comparison.figures import compare_answers, compare_runs, compare_sheets
+    from nearfar.comparison.matching import compare_answers, compare_runs, compare_sheets
     from nearfar.records.profile import Datasheet
     from nearfar.records.run import Run
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags, ranges
-from nearfar.cli.crash import _flags
+from nearfar.cli.crash import _shared
 from nearfar.records.choices import CrashStructure, Recovery
 
 Structure = Annotated[CrashStructure, typer.Option("--structure", help="Structure to check.")]
@@ -25,11 +25,11 @@ def check(
     operations: Operations = 200,
     seed: flags.Seed = 1,
     recovery: RecoveryFlag = None,
-    platform: _flags.PlatformFlag = "adr",
-    budget: _flags.Budget = 0,
-    images: _flags.Images = None,
+    platform: _shared.PlatformFlag = "adr",
+    budget: _shared.Budget = 0,
+    images: _shared.Images = None,
     json: flags.Json = None,
-    sarif: _flags.Sarif = None,
+    sarif: _shared.Sarif = None,
     quiet: flags.Quiet = False,
 ) -> int:
     """Check every image that a crash can leave of one of nearfar's own structures.
@@ -62,4 +62,4 @@ def check(
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _flags.show(done, exploration, located.exploration, json, sarif)
+    return _shared.show(done, exploration, located.exploration, json, sarif)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from nearfar.cli import flags
-from nearfar.cli.crash import _flags
+from nearfar.cli.crash import _shared
 from nearfar.errors import BadInputError
 from nearfar.units import parse_size
 
@@ -18,12 +18,12 @@ Heap = Annotated[
 
 
 def lint(
-    program: _flags.Program,
-    pool: _flags.Pool = None,
-    recorder: _flags.Recorder = "preload",
+    program: _shared.Program,
+    pool: _shared.Pool = None,
+    recorder: _shared.Recorder = "preload",
     heap: Heap = None,
     json: flags.Json = None,
-    sarif: _flags.Sarif = None,
+    sarif: _shared.Sarif = None,
 ) -> int:
     """Record a program on persistent memory, and list its missing and needless flushes and logs.
 
@@ -57,7 +57,7 @@ def lint(
     if heap and pool:
         raise BadInputError("--heap and --pool exclude each other", "leave one of them out")
     done = judge(program, recorder, _heap_bytes(heap) if heap else 0, pool)
-    return _flags.show(done, findings, located.lint, json, sarif)
+    return _shared.show(done, findings, located.lint, json, sarif)
 
 
 def _heap_bytes(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.crash import _flags
+from nearfar.cli.crash import _shared
 
 Image = Annotated[Path, typer.Argument(metavar="IMAGE", help="A failing image that was kept.")]
 
@@ -27,4 +27,4 @@ def replay(image: Image, json: flags.Json = None) -> int:
     from nearfar.workflows import exploring
 
     done = exploring.replay(image, flags.progress_of(True))
-    return _flags.show(done, replayed, located.exploration, json)
+    return _shared.show(done, replayed, located.exploration, json)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.crash import _flags
+from nearfar.cli.crash import _shared
 from nearfar.units import parse_seconds
 
 Checker = Annotated[
@@ -41,18 +41,18 @@ Interleave = Annotated[
 
 
 def run(
-    program: _flags.Program,
+    program: _shared.Program,
     checker: Checker = None,
-    pool: _flags.Pool = None,
-    recorder: _flags.Recorder = "preload",
-    platform: _flags.PlatformFlag = "adr",
+    pool: _shared.Pool = None,
+    recorder: _shared.Recorder = "preload",
+    platform: _shared.PlatformFlag = "adr",
     hosts: Hosts = 1,
     interleave: Interleave = 0,
-    budget: _flags.Budget = 20_000,
+    budget: _shared.Budget = 20_000,
     time: Time = "10",
-    images: _flags.Images = None,
+    images: _shared.Images = None,
     json: flags.Json = None,
-    sarif: _flags.Sarif = None,
+    sarif: _shared.Sarif = None,
     quiet: flags.Quiet = False,
 ) -> int:
     """Record a program on persistent memory, and check what a crash can leave of its pool.
@@ -108,4 +108,4 @@ def run(
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _flags.show(done, exploration, located.exploration, json, sarif)
+    return _shared.show(done, exploration, located.exploration, json, sarif)

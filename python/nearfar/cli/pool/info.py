@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.cli.flags import Json
-from nearfar.cli.pool._flags import File
+from nearfar.cli.pool._shared import File
 
 
 def info(file: File, json: Json = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.cli.flags import Json
 from nearfar.cli.output import show_document
-from nearfar.cli.pool._flags import File
+from nearfar.cli.pool._shared import File
 
 
 def leaks(file: File, json: Json = None) -> int:

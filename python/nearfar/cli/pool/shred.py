@@ -9,7 +9,7 @@ import typer
 
 from nearfar.cli import flags
 from nearfar.cli.output import show_document
-from nearfar.cli.pool._flags import File
+from nearfar.cli.pool._shared import File
 from nearfar.errors import BadInputError
 
 Yes = Annotated[bool, typer.Option("--yes", help="Overwrite without asking.")]

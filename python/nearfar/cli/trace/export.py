@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.trace._flags import File
+from nearfar.cli.trace._shared import File
 from nearfar.records.choices import TraceFormat
 
 Form = Annotated[TraceFormat, typer.Option("--to", help="Format of the output.")]

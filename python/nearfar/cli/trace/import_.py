@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.trace._flags import Output
+from nearfar.cli.trace._shared import Output
 from nearfar.records.choices import TraceFormat
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.trace._flags import Output
+from nearfar.cli.trace._shared import Output
 from nearfar.records.choices import TraceLevel, TraceRecorder
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from nearfar.cli import flags
 from nearfar.cli.output import show_document, show_notes
-from nearfar.cli.trace._flags import File
+from nearfar.cli.trace._shared import File
 
 First = Annotated[int, flags.count("--first", least=0, help="Number of the first line.")]
 Count = Annotated[int, flags.count("--count", most=1_000_000, help="Number of lines.")]

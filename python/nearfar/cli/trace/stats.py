@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.cli import flags
 from nearfar.cli.output import show_document, show_notes
-from nearfar.cli.trace._flags import File
+from nearfar.cli.trace._shared import File
 
 
 def stats(file: File, json: flags.Json = None, quiet: flags.Quiet = False) -> None:

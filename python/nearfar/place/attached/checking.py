@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nearfar.place.attached.page_origins import PAGE
-from nearfar.place.keeping import ELSEWHERE, judge
 from nearfar.place.promise import Promise, RulePromise
+from nearfar.place.promise_verdict import ELSEWHERE, judge
 from nearfar.records.placement import PlacementResult, RulePlacement
 from nearfar.records.plan_check import Check, RuleCheck
+from nearfar.units import PAGE_BYTES
 
 
 def hold_placement(promise: Promise, placed: PlacementResult) -> Check:
@@ -42,8 +42,8 @@ def _rule(
         allocated_bytes=wanted,
         peak_bytes=wanted,
         elsewhere_bytes=elsewhere,
-        pages=wanted // PAGE,
-        misplaced_pages=elsewhere // PAGE,
+        pages=wanted // PAGE_BYTES,
+        misplaced_pages=elsewhere // PAGE_BYTES,
     )
     if promised.rule in unapplied:
         made.broken = f"not applied from outside: {unapplied[promised.rule]}"

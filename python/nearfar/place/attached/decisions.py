@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from nearfar.place.attached.regions import ProcessRegion, written_name
 from nearfar.place.plan_reader import PlanRule
-
-_PAGE = 4096
+from nearfar.units import PAGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -83,4 +82,6 @@ def _is_object(region: ProcessRegion, name: str) -> bool:
 def _span(region: ProcessRegion, rule: PlanRule) -> tuple[int, int]:
     """The pages of a region that hold bytes of the rule's range."""
     low, high = rule.span
-    return region.start + low // _PAGE * _PAGE, region.start + -(-high // _PAGE) * _PAGE
+    return region.start + low // PAGE_BYTES * PAGE_BYTES, region.start + -(
+        -high // PAGE_BYTES
+    ) * PAGE_BYTES

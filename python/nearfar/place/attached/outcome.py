@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from nearfar.place.attached.kernel_moves import moving_settings
 from nearfar.place.attached.node_tiers import described
-from nearfar.place.attached.page_origins import PAGE
 from nearfar.place.attached.placer import AppliedPlan, Placed
 from nearfar.records.placement import (
     MovingSetting,
@@ -17,6 +16,7 @@ from nearfar.records.placement import (
     RulePlacement,
     UnappliedRule,
 )
+from nearfar.units import PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar.process.running_process import RunningProcess
@@ -50,7 +50,7 @@ def revert_result(
     seen = result.wanted_bytes + sum(
         each.size_bytes for each in result.refused if each.reason == "zero page"
     )
-    if placed.look.complete and (absent := journaled_pages * PAGE - seen) > 0:
+    if placed.look.complete and (absent := journaled_pages * PAGE_BYTES - seen) > 0:
         result.refused = [each for each in result.refused if each.reason != "absent"]
         result.refused.append(RefusedPages(reason="absent", size_bytes=absent))
     return result

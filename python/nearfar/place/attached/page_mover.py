@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from nearfar.place.attached.kernel_moves import migrated_pages
 from nearfar.place.attached.node_tiers import NodeTier, freest
-from nearfar.place.attached.page_origins import PAGE, PageOrigins
+from nearfar.place.attached.page_origins import PageOrigins
 from nearfar.records.placement import Ending, Refusal
+from nearfar.units import PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import ProcessPages
@@ -90,7 +91,7 @@ class Look:
     def undone_bytes(self) -> int:
         """Bytes that something moved back. Pages that the program freed and touched again are new
         ones, and no migration."""
-        return min(self.back, self.migrations) * PAGE
+        return min(self.back, self.migrations) * PAGE_BYTES
 
     def of(self, wanted: WantedRange) -> RangeCount:
         """The counts of the range's rule in its region."""
@@ -206,13 +207,13 @@ class PageMover:
             address, pages, node = run
             self._forget_until(address, pages)
             if node < 0:
-                look.refused[_refusal(node)] += pages * PAGE
+                look.refused[_refusal(node)] += pages * PAGE_BYTES
             elif node in wanted.tier.nodes:
-                count.wanted += pages * PAGE
-                count.placed += pages * PAGE
-                look.by_tier[wanted.tier.name] += pages * PAGE
+                count.wanted += pages * PAGE_BYTES
+                count.placed += pages * PAGE_BYTES
+                look.by_tier[wanted.tier.name] += pages * PAGE_BYTES
             else:
-                count.wanted += pages * PAGE
+                count.wanted += pages * PAGE_BYTES
                 look.back += self._moved.count(address, pages)
                 found.append(run)
         return found
@@ -222,7 +223,7 @@ class PageMover:
         there later are new."""
         if self._seen_until < address:
             self._moved.clear(self._seen_until, address)
-        self._seen_until = max(self._seen_until, address + pages * PAGE)
+        self._seen_until = max(self._seen_until, address + pages * PAGE_BYTES)
 
     def _move(self, runs: Iterable[PageRun], wanted: WantedRange, look: Look) -> None:
         piece: list[PageRun] = []
@@ -231,7 +232,7 @@ class PageMover:
             done = 0
             while done < pages:
                 part = min(pages - done, most - size)
-                piece.append((address + done * PAGE, part, node))
+                piece.append((address + done * PAGE_BYTES, part, node))
                 done += part
                 size += part
                 if size == most:
@@ -243,13 +244,13 @@ class PageMover:
     def _piece_pages(self) -> int:
         if self._limits.rate is None:
             return _MAX_PIECE_PAGES
-        return min(max(int(self._limits.rate * _PIECE_S) // PAGE, 1), _MAX_PIECE_PAGES)
+        return min(max(int(self._limits.rate * _PIECE_S) // PAGE_BYTES, 1), _MAX_PIECE_PAGES)
 
     def _move_piece(self, piece: list[PageRun], wanted: WantedRange, look: Look) -> None:
         from nearfar._native import NativeError
 
         tier = wanted.tier
-        size = sum(pages for _, pages, _ in piece) * PAGE
+        size = sum(pages for _, pages, _ in piece) * PAGE_BYTES
         if tier.nodes in look.full:
             look.refused["no memory"] += size
             return
@@ -272,7 +273,7 @@ class PageMover:
         count = look.of(wanted)
         moved = 0
         for address, pages, node in done:
-            size = pages * PAGE
+            size = pages * PAGE_BYTES
             if node in wanted.tier.nodes:
                 moved += size
                 self._moved.set_first(address, pages, 0)

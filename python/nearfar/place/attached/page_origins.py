@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-PAGE = 4096
+from nearfar.units import PAGE_BYTES
+
 _BLOCK_PAGES = 1 << 14
 
 
@@ -27,11 +28,11 @@ class PageOrigins:
 
     def clear(self, start: int, end: int) -> None:
         """Forget the pages of a range of addresses."""
-        first, last = start // PAGE // _BLOCK_PAGES, (end - 1) // PAGE // _BLOCK_PAGES
+        first, last = start // PAGE_BYTES // _BLOCK_PAGES, (end - 1) // PAGE_BYTES // _BLOCK_PAGES
         for block in [block for block in self._blocks if first <= block <= last]:
             begin = block * _BLOCK_PAGES
-            low = max(start // PAGE - begin, 0)
-            high = min(-(-end // PAGE) - begin, _BLOCK_PAGES)
+            low = max(start // PAGE_BYTES - begin, 0)
+            high = min(-(-end // PAGE_BYTES) - begin, _BLOCK_PAGES)
             self._blocks[block][low:high] = bytes(max(high - low, 0))
             if not any(self._blocks[block]):
                 del self._blocks[block]
@@ -55,9 +56,9 @@ class PageOrigins:
             while at < _BLOCK_PAGES:
                 value = values[at]
                 length = len(values) - at - len(values[at:].lstrip(bytes((value,))))
-                start = (block * _BLOCK_PAGES + at) * PAGE
+                start = (block * _BLOCK_PAGES + at) * PAGE_BYTES
                 at += length
-                if node == value - 1 and start == address + pages * PAGE:
+                if node == value - 1 and start == address + pages * PAGE_BYTES:
                     pages += length
                     continue
                 if node >= 0:
@@ -69,7 +70,7 @@ class PageOrigins:
     @staticmethod
     def _parts(address: int, pages: int) -> Iterator[tuple[int, int, int]]:
         """The blocks of a run, each with the first and the last page in it, the last excluded."""
-        at, end = address // PAGE, address // PAGE + pages
+        at, end = address // PAGE_BYTES, address // PAGE_BYTES + pages
         while at < end:
             block, low = divmod(at, _BLOCK_PAGES)
             high = min(low + end - at, _BLOCK_PAGES)

@@ -15,9 +15,9 @@ from typing import Literal
 
 from nearfar.place.regions import mapped_file
 from nearfar.process.elf_objects import ElfObject, read_elf_object
+from nearfar.units import PAGE_BYTES
 
 RegionKind = Literal["anonymous", "heap", "name", "file", "globals", "other"]
-_PAGE = 4096
 _DELETED = " (deleted)"
 
 
@@ -151,10 +151,10 @@ def _globals(mappings: list[Mapping], object_of: ObjectOf, program: str) -> Iter
         if found is None:
             continue
         for segment in found.data:
-            start = (segment.begin // _PAGE * _PAGE) - found.first_page + mapping.start
-            end = -(-segment.end // _PAGE) * _PAGE - found.first_page + mapping.start
+            start = (segment.begin // PAGE_BYTES * PAGE_BYTES) - found.first_page + mapping.start
+            end = -(-segment.end // PAGE_BYTES) * PAGE_BYTES - found.first_page + mapping.start
             part = parts.get((mapping.file, start))
-            if part is None or part.offset != segment.offset // _PAGE * _PAGE:
+            if part is None or part.offset != segment.offset // PAGE_BYTES * PAGE_BYTES:
                 continue  # a file that is read, not loaded
             yield ProcessRegion(
                 start,

@@ -18,9 +18,10 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.place.attached.page_origins import PAGE, PageOrigins
+from nearfar.place.attached.page_origins import PageOrigins
 from nearfar.process.running_process import ProcessIdentity
 from nearfar.store import DEFAULT_ROOT
+from nearfar.units import PAGE_BYTES
 
 NAME = "moved-pages.jsonl"
 _VERSION = 1
@@ -136,7 +137,7 @@ def _is_run(run: object) -> bool:
         return False
     address, pages, node = (int(each) for each in run)
     return (
-        address % PAGE == 0
+        address % PAGE_BYTES == 0
         and 0 <= address < _ADDRESSES
         and 1 <= pages <= _RUN_PAGES
         and 0 <= node < _NODES

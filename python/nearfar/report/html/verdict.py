@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearfar.records.noise import NoiseRecord, Reliability
+from nearfar.records.numbers import Quantity, numbers
 from nearfar.records.run import PREDICTED_SECTIONS, Run, Sections
-from nearfar.records.walk import Quantity, numbers
 from nearfar.report.wording import count
 
 _UNFINISHED = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 from rich.console import RenderableType
 
-from nearfar.comparison.figures import figures_of_answer
-from nearfar.records.walk import Quantity
+from nearfar.comparison.matching import figures_of_answer
+from nearfar.records.numbers import Quantity
 from nearfar.report.terminal.comparison import figure_name
 from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.sheet import amount

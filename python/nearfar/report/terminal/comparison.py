@@ -11,7 +11,7 @@ from rich.text import Text
 
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.shifts import Shift
-from nearfar.records.walk import Quantity
+from nearfar.records.numbers import Quantity
 from nearfar.report.html.sections.changes import name, setting_lines
 from nearfar.report.terminal.layout import columns
 from nearfar.report.terminal.sheet import amount, coordinate

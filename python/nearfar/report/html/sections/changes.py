@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.comparison.changes import Change, SettingChange
-from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.matching import compare_runs
 from nearfar.comparison.shifts import Shift, shifts
+from nearfar.records.numbers import Quantity
 from nearfar.records.run import Run
 from nearfar.records.sweep import Scalar
-from nearfar.records.walk import Quantity
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import (
     count,

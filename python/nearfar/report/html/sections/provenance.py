@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.records.walk import Conditions, Quantity, Setting, numbers
+from nearfar.records.numbers import Conditions, Quantity, Setting, numbers
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 

@@ -1,7 +1,7 @@
 """Every number of a record's sections, with its conditions and provenance.
 
 1. A number is a *quantity* if it has an interval or a provenance, such as a measured latency. A
-   float that was not requested (``Shaped.asked``) is a quantity, too; its origin is shown as
+   float that was not requested (``Shaped.requested``) is a quantity, too; its origin is shown as
    missing if it has no provenance. An integer without either is never a quantity.
 2. Any other number is a *setting*, such as the number of threads.
 3. The *conditions* of a quantity are the scalars next to it and in the objects around it that are
@@ -89,7 +89,7 @@ def _is_quantity(model: BaseModel, key: str) -> bool:
     if not isinstance(model, Shaped):
         return False
     recorded = key in model.provenance or key in model.intervals
-    return recorded or (isinstance(getattr(model, key), float) and key not in model.asked)
+    return recorded or (isinstance(getattr(model, key), float) and key not in model.requested)
 
 
 def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
