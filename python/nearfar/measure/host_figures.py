@@ -48,7 +48,7 @@ def _last_level(
 def held_by_caches(
     host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
 ) -> dict[str, Figure]:
-    """How many bytes of each region the caches held, for one chase and for several."""
+    """Bytes of each region that the caches held, for one chase and for several."""
     if "l3_bytes" not in host.figures:
         return {}
     return {
@@ -141,7 +141,7 @@ def translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[s
 
 
 def _longer(samples: Samples[Chase], region: int) -> list[float]:
-    """By how many ns a random load takes longer on small pages, for each epoch."""
+    """Additional time in ns of a random load on small pages, for each epoch."""
     small, huge = (samples.series[Chase(pages, region, REVISITED, 1)] for pages in ("4k", "thp"))
     return [s - h for s, h in zip(small, huge, strict=True)]
 

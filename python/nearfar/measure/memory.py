@@ -128,7 +128,7 @@ class MemoryPlan:
 
     @property
     def grid(self) -> Sequence[Timed]:
-        """What is timed."""
+        """All timed quantities."""
         loads = [
             *product(self.tiers, self.regions, WALKS_BY_REGION.values()),
             *product(self.tiers[-1:], [self.region_bytes], _CHAINS),

@@ -219,7 +219,7 @@ def predict(
 
 
 def _terms(side: str, threads: int, speed: SideSpeed, *, idle: bool) -> list[Term]:
-    """What one side's bandwidth consists of; ``idle``: not all threads of the machine run."""
+    """Terms of the bandwidth of one side. ``idle``: not all threads of the machine run."""
     return [
         Term(
             name=f"a {side} thread at full occupancy",

@@ -261,7 +261,7 @@ def _at_open_end(memory: LoadedMemory, state: TierLoad) -> bool:
 
 
 def load_warnings(memory: LoadedMemory, state: TierLoad) -> list[str]:
-    """What is not known of the memory in this state."""
+    """Warnings of unknown properties of the memory in this state."""
     found = list(memory.curves.warnings)
     if _at_open_end(memory, state):
         found.append(

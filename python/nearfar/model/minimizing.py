@@ -25,7 +25,7 @@ Residuals = Callable[[np.ndarray], np.ndarray]
 
 
 def minimum_between(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one minimum between two bounds has it."""
+    """The argument at which a function with one minimum between two bounds is smallest."""
     end = (high - low) * _BRACKET
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)

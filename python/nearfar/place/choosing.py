@@ -42,7 +42,7 @@ class Point:
     near_bytes: int
     cost: Cost
     exact: bool
-    far_busy_ns: float  # that lines of movable memory hold far memory
+    far_busy_ns: float  # for which lines of movable memory occupy far memory
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Choices:
         return cost.time_ns / self.all_near.time_ns if self.all_near.time_ns else 1.0
 
     def best_within(self, budget: int) -> Point:
-        """Of the choices within the budget that are as fast as the fastest, the one with the least
-        far work for its near memory."""
+        """The best of the fastest choices within the budget: that with the least far work for its
+        near memory."""
         fitting = [point for point in self.judged if point.near_bytes <= budget]
         fastest = min(point.cost.time_ns for point in fitting)
         as_fast = [point for point in fitting if point.cost.time_ns <= _AS_FAST * fastest]
@@ -116,7 +116,7 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
 
 
 def _busy_ns(site: SiteCost, far: Memory) -> float:
-    """How long the site's lines occupy far memory."""
+    """Time for which the lines of the site occupy far memory."""
     return (site.reads + site.prefetches) * far.line + site.writes * far.write_line
 
 

@@ -173,8 +173,8 @@ def with_fractions(
 
 
 def _on_curve(asked: AdviceInputs, found: FarResult, load: OwnLoad) -> FarAdvice:
-    """The advice whose curve has plans in fractions where they are better, and what small losses
-    need with them."""
+    """The advice with plans in fractions on its curve, where they are better, and with the near
+    memory that small losses then need."""
     points = found.choices.points
     curve = [
         _better_point(asked, found, load, point, known)
@@ -205,7 +205,7 @@ def _better_point(
 def _interleaved(
     near_bytes: int, slowdown: tuple[float, float, float], exact: bool, price: float | None
 ) -> dict[str, Any]:
-    """What a point of the curve has of a plan in fractions."""
+    """Fields of a point of the curve that come from a plan in fractions."""
     return {
         "near_bytes": near_bytes,
         "slowdown": slowdown[0],

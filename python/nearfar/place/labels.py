@@ -150,7 +150,7 @@ def _whole_label(site: Site, chains: Mapping[int, list[str]], depth: int) -> str
 
 
 def _file(call: str) -> str:
-    """Of FILE:LINE; empty for a function."""
+    """The file of a call ``FILE:LINE``; empty for a function."""
     file, _, line = call.rpartition(":")
     return file if line.isdecimal() else ""
 

@@ -207,7 +207,7 @@ class _Reader:
 
 
 def _expected(kind: str, *, is_mapping: bool) -> str:
-    """What is expected in place of a condition that the rule cannot have."""
+    """Message with the conditions that the rule can have, in place of one that it cannot have."""
     if is_mapping and kind.removesuffix("=") in _OF_BLOCKS and kind.endswith("="):
         return "map= and globals= can have size=, at= and range=, but not"
     if is_mapping:

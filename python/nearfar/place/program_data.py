@@ -1,4 +1,4 @@
-"""What advice needs to know of a program, however it was observed: sites, and sizes over time."""
+"""A program as advice requires it, however it was observed: sites, and sizes over time."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class SampledRegion:
     name: str
 
     def selector(self) -> str:
-        """How a plan names it; empty if a plan cannot: stacks and pages of the kernel."""
+        """Its name in a plan; empty if it has none: stacks and pages of the kernel."""
         if self.name == "[heap]":
             return "map=heap"
         if self.name.startswith(_NAMED):

@@ -28,7 +28,7 @@ Prefix = tuple[str, Chain]
 
 @dataclass(frozen=True)
 class Name:
-    """How a plan names sites: a call chain that allocates or maps, or a selector; and a part."""
+    """Name of sites in a plan: a call chain that allocates or maps, or a selector; and a part."""
 
     keyword: str
     chain: Chain = ()

@@ -205,8 +205,8 @@ class SampledCoster:
         return MODEL_ERROR * stalled_ns
 
     def _unknown_ns(self, far: Memory) -> float:
-        """What samples without an address add at most, if they are more than a few: all their time
-        is waits for the memory, on data that lies far."""
+        """Upper bound of the time that samples without an address add, if they are many: all their
+        time is waits for memory, and all their data is far."""
         if self.data.unknown_share <= MUCH_UNKNOWN:
             return 0.0
         longer = max(far.latency / self.here.latency - 1, 0.0)
@@ -245,14 +245,14 @@ class SampledCoster:
         )
 
     def _far_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
-        """What waits add in far memory to their time where they were observed."""
+        """Time that waits take longer in far memory than where they were observed."""
         here_walk, _, far_walk = self._walks(each.stalls, far, assumed)
         latency = each.from_memory * (assumed.far_ns - assumed.here_ns)
         walks = each.walks_far * far_walk - each.walks_here * here_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _near_ns(self, each: _Accesses, assumed: _Assumed) -> float:
-        """What waits add in near memory to their time where they were observed."""
+        """Time that waits take longer in near memory than where they were observed."""
         here_walk, near_walk, _ = self._walks(each.stalls, self.near, assumed)
         latency = each.from_memory * (assumed.near_ns - assumed.here_ns)
         walks = each.walks_near * near_walk - each.walks_here * here_walk
@@ -376,7 +376,7 @@ def _lines(stalls: Stalls, from_memory: Floats) -> float:
 
 
 def _stream_ns(each: _Accesses, memory: Memory) -> float:
-    """How long a stream's lines occupy a memory; stored lines are read first."""
+    """Time for which the lines of a stream occupy a memory; stored lines are read first."""
     line = memory.line + (memory.write_line if each.stalls.is_store else 0.0)
     return each.lines * line
 

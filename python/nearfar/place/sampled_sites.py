@@ -201,7 +201,7 @@ def _has_call(place: SampledData) -> bool:
 
 
 def _selector(place: SampledData, frames: tuple[Frame, ...]) -> str:
-    """How a plan names a place without a call chain. Regions are named later."""
+    """The name in a plan of a place without a call chain. Regions are named later."""
     if not frames or frames[0].offset:
         return ""
     if place["kind"] == "statics" and place["begin"]:

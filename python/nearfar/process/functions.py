@@ -114,7 +114,7 @@ def _add(found: dict[int, tuple[str, int]], table: bytes, names: bytes) -> None:
 
 
 def _rank(name: str) -> tuple[bool, int, str]:
-    """Of several names of a function, the public and short one is best known: free, not cfree."""
+    """Key that sorts the names of a function, the public and short one first: free, not cfree."""
     return name.startswith("_"), len(name), name
 
 

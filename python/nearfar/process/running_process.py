@@ -85,7 +85,7 @@ class RunningProcess:
         return self.name
 
     def children(self) -> int:
-        """How many processes it has started that still run."""
+        """Number of processes that it has started and that still run."""
         count = 0
         with contextlib.suppress(OSError):
             for thread in Path(f"/proc/{self.pid}/task").iterdir():

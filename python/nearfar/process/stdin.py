@@ -17,7 +17,7 @@ class StandardInput:
 
     @property
     def role(self) -> str:
-        """What a run reads, for a sentence about it."""
+        """Words for what a run reads, such as "reading FILE"."""
         if self.path != os.devnull:
             return f"reading {self.words}"
         return "without standard input" + (f" ({self.words})" if self.words else "")

@@ -69,7 +69,7 @@ def _row(sheet: Datasheet, name: str, file: Path, origin: str) -> ListedProfile:
 
 
 def _bandwidth(figures: dict[str, Figure]) -> float | None:
-    """Of reads: the figure itself, or the highest of its curve by threads."""
+    """Read bandwidth: the figure itself, or the highest of its curve by threads."""
     if known := figures.get("read_bandwidth_bytes_per_s"):
         return known.value
     curve = figures.get("read_bandwidth_by_threads_bytes_per_s")

@@ -45,7 +45,7 @@ def finding(result: PlacementResult) -> str:
 
 
 def _nothing_found(result: PlacementResult, name: str) -> str:
-    """What is said if no page was found that belongs anywhere."""
+    """A sentence for a placement that found no page to place."""
     moved = f"Moved {format_size(result.moved_bytes)} in {format_time(result.attached_s)}."
     end = _ENDINGS[result.ended]
     if not result.complete and result.ended == "program ended":

@@ -153,7 +153,7 @@ def _opened(period_ns: int, fault_period: int) -> tuple[Sampler, bool]:
 
 
 def _by_signals(found: Sampled) -> Sampled:
-    """What was sampled by signals, with what that means."""
+    """A run that was sampled by signals, with the limits of such samples."""
     samples = ordered_samples(found.sampler)
     periods = {kind: samples["period"][samples["kind"] == kind] for kind in (CLOCK, FAULT)}
     clock = periods[CLOCK]

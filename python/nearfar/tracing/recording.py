@@ -383,7 +383,7 @@ def failure_of(program: str, code: int, recorder: str) -> str:
 
 
 def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[str]:
-    """What a reader of a complete trace must know."""
+    """Facts that a reader of a complete trace must know."""
     notes = []
     instructions = collected["totals"]["instructions"]
     floats = collected["float_instructions"]
@@ -406,7 +406,7 @@ def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[
 
 
 def _losses(collected: TraceCollected) -> list[str]:
-    """What the recorder could not keep, also of a run that was stopped."""
+    """Notes on threads that count as one, and on lost accesses; also of a run that was stopped."""
     notes = []
     if collected["lost_threads"]:
         notes.append(f"{collected['lost_threads']} threads beyond 4096 count as one")

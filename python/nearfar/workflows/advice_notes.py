@@ -166,7 +166,7 @@ def _fractions(programs: list[tuple[str, int]]) -> str:
 
 
 def _traced_fractions(programs: list[ObservedProgram]) -> str:
-    """Of the CPU time, if it is known of a program; else of the instructions."""
+    """Fractions of the CPU time, if it is known for a program; else of the instructions."""
     by_time = [(each.path, round(1e6 * (each.cpu_share or 0.0))) for each in programs]
     if any(count for _, count in by_time):
         return f"CPU time: {_fractions(by_time)}"

@@ -229,7 +229,7 @@ class StudiedHost:
 
 
 def summary(host: Host) -> str:
-    """What was measured, and how sure it is."""
+    """Figures of near memory and of the last cache, and how completely they were measured."""
     from nearfar.measure.memory import on_pages
     from nearfar.report.wording import count, format_interval, format_quantity
 

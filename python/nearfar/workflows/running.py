@@ -51,7 +51,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Ran:
-    """How the program ended, and its statistics if there are any."""
+    """Exit code of the program, and its statistics if there are any."""
 
     code: int
     statistics: RunStatistics | None = None

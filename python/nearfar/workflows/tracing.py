@@ -47,12 +47,12 @@ class Traced:
 
     @property
     def exit_code(self) -> int:
-        """Of the program; 128 plus the number of the signal that ended it."""
+        """Exit code of the program; 128 plus the number of the signal that ended it."""
         return self.recorded.code
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the trace must know."""
+        """Facts that a reader of the trace must know."""
         return self.recorded.notes
 
     def document(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def persistent_memory(machine: Machine, _root: Root) -> Finding:
 
 
 def tmpfs(machine: Machine, _root: Root) -> Finding:
-    """What shm: emulates."""
+    """Whether this machine has a tier ``shm:``, which emulates persistent memory."""
     check = "shm: tier"
     if not any(tier.spec.startswith("shm:") for tier in machine.tiers):
         return note(

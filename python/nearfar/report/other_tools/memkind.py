@@ -44,7 +44,7 @@ def lines(result: AdviceResult) -> list[str]:
 
 
 def _missing(others: Sequence[SiteAdvice]) -> str:
-    """What the answer places and memkind cannot; empty if that is nothing."""
+    """A note on sites of the answer that memkind cannot place; empty if there are none."""
     if not others:
         return ""
     near = sum(site.size_bytes for site in others if site.verdict == "near")

@@ -208,7 +208,7 @@ def _expenses(result: AdviceResult) -> list[Table]:
 
 
 def _basis(result: AdviceResult) -> list[Table]:
-    """What the answer stands on."""
+    """Inputs and assumptions of the answer."""
     rows = [[Cell(text) for text in line.split(": ", 1)] for line in words.basis(result)]
     rows = [row for row in rows if len(row) == 2]
     return [Table(["", ""], rows, "What it stands on", stacked=True)] if rows else []
