@@ -18,6 +18,7 @@ from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.topics import topics
 from nearfar.report.html.verdict import (
     NOTHING_TIMED,
+    UNRELIABLE,
     Mark,
     Reliance,
     marks,
@@ -140,7 +141,7 @@ def _banners(run: Run) -> Iterator[Banner]:
     if run.noise is None:
         yield Banner("bad", "No noise verdict", ["The run ended before the verdict."])
     elif run.noise.noisy and not run.noise.judged:
-        yield Banner("bad", "Disturbed: do not rely on these figures", run.noise.reasons)
+        yield Banner("bad", UNRELIABLE, run.noise.reasons)
 
 
 def _verdicts(run: Run) -> Iterator[Banner]:

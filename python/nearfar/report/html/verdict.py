@@ -24,6 +24,8 @@ def status_line(status: str) -> str:
 
 #: The statement for a run that timed nothing, so that noise does not affect its figures.
 NOTHING_TIMED = "Nothing was timed: all figures are computed."
+#: The statement for a disturbed run of an older record, which has no verdicts on sections.
+UNRELIABLE = "Disturbed: do not rely on these figures"
 #: What to do with sections, by their verdict.
 _HEADS = {
     Reliability.STEADY: "Steady, rely on these",

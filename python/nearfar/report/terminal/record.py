@@ -12,6 +12,7 @@ from nearfar.records.run import PREDICTED_SECTIONS, Run, Sections
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import (
     NOTHING_TIMED,
+    UNRELIABLE,
     Mark,
     mark_on,
     marks,
@@ -84,7 +85,7 @@ def noise(run: Run) -> RenderableType:
     if record.judged:
         return Group(*_reliance(run))
     lines = [Text(f"  · {reason}", style="red") for reason in record.reasons]
-    return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *lines)
+    return Group(Text(f"{UNRELIABLE}.", style="bold red"), *lines)
 
 
 def _reliance(run: Run) -> Iterator[Text]:

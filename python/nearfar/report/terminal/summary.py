@@ -15,14 +15,15 @@ from nearfar.records.noise import Reliability
 from nearfar.records.run import Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import TOO_FEW, Card, cards
-from nearfar.report.html.verdict import reliance
+from nearfar.report.html.verdict import UNRELIABLE, reliance
 from nearfar.report.terminal.layout import OneLine, columns
 from nearfar.report.terminal.record import TONE_STYLES, head, noise
 from nearfar.report.wording import count
 
-#: Maximum numbers of lines of reasons, sentences and skipped sections. The report and
-#: ``nearfar show`` have all of them.
-_MAX_REASONS, _MAX_SENTENCES, _MAX_SKIPPED = 3, 4, 2
+#: Maximum numbers of lines. The report and ``nearfar show`` have all of them.
+_MAX_REASONS = 3
+_MAX_SENTENCES = 4
+_MAX_SKIPPED = 2
 
 
 def summary(run: Run, folder: Path) -> RenderableType:
@@ -67,7 +68,7 @@ def _sure(run: Run) -> RenderableType:
         return noise(run)
     if not record.judged:
         first = [_one_line(f"  · {reason}") for reason in record.reasons[:_MAX_REASONS]]
-        return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *first)
+        return Group(Text(f"{UNRELIABLE}.", style="bold red"), *first)
     lines: list[RenderableType] = []
     reasons = 0
     for each in reliance(run):
