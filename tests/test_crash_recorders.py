@@ -183,6 +183,27 @@ def test_locks_in_the_pool_are_not_judged(
     assert not [one for one in found["findings"] if one["level"] == "error"]
 
 
+@pytest.mark.parametrize("way", ["inherit", "robust"])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_mutexes_that_the_kernel_changes(
+    recorder: str, way: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "kernel_locks", "-pthread")
+    pool = str(tmp_path / "pool")
+    flags = ("--json", "-", "--recorder", recorder)
+    done = run_nearfar("crash", "lint", *flags, "--", str(program), pool, way)
+    found = document(done)
+    assert not [one for one in found["findings"] if one["level"] == "error"], found
+    refused = [one for one in found["warnings"] if "mutex lies in the pool" in one]
+    if recorder == "instrumented":
+        assert (done.code, found["warnings"]) == (0, [])
+        return
+    # The program itself ends well.
+    assert (done.code, found["warnings"]) == (3, refused), done
+    again = run_nearfar("crash", "run", "--", str(program), pool, way)
+    again.assert_refused(3, "mutex lies in the pool")
+
+
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
     """It links ThreadSanitizer's library, too."""
     flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]

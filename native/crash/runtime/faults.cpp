@@ -87,6 +87,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   void* page =
       reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(page_bytes - 1));
   syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE);
+  if (has_failed()) return;
   if (open_pages == 0) { // a signal that came before the step would store to the open page unseen
     blocked_before = blocked(machine);
     block(machine, ~ours);
@@ -107,7 +108,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
     report_changes(kind, {{open_page[i].fault, stored_bytes(stepped)}, stores_all(stepped)},
                    static_cast<const char*>(stepped) + 1);
-    syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
+    if (!has_failed()) syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }
   open_pages = 0;
   block(machine, blocked_before);

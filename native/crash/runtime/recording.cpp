@@ -50,6 +50,7 @@ bool noted = false;       ///< that a child stores
 bool other_files = false; ///< the program maps more than the pool
 pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
+std::atomic<bool> failed{false};
 
 /// The whole file as it is now, durable before anything was recorded: a library may map a part of
 /// it first.
@@ -117,11 +118,16 @@ void stop() {
   log_path[0] = '\0';
 }
 
-/// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason.
+/// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
+/// program goes on as it would alone.
 void fail(const char* why) {
   std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
   recording.writer->give_up(why);
   stop();
+  failed = true;
+  for (int i = 0; i < regions.count; ++i)
+    if (const RecordedRegion& region = regions.region[i]; region.writable)
+      syscall(SYS_mprotect, region.start, region.bytes, PROT_READ | PROT_WRITE);
 }
 
 /// Whether a file is the one that the user named as the pool.
@@ -180,6 +186,14 @@ bool is_unrecorded() {
   noted = noted || forked;
   return true;
 }
+
+void end_recording(const char* why) {
+  settle_stores();
+  const Lock locked;
+  if (recording.writer != nullptr) fail(why);
+}
+
+bool has_failed() { return failed; }
 
 bool is_pool(int fd) {
   struct stat file;
@@ -323,7 +337,7 @@ void keep_watch(void* start, std::size_t bytes, int protection) {
     if (begin >= end) continue;
     const bool gives = (protection & PROT_WRITE) != 0;
     if (gives || static_cast<std::size_t>(end - begin) == region.bytes) region.writable = gives;
-    if (gives && seen == Seen::faults)
+    if (gives && seen == Seen::faults && !has_failed())
       syscall(SYS_mprotect, begin, end - begin, protection & ~PROT_WRITE);
   }
 }

@@ -100,6 +100,10 @@ void use_thread_number(std::uint16_t number);
 bool is_pool(int fd);
 /// The program starts a process, which may store to the pool.
 void expect_child();
+/// Ends the recording for this reason, of which the user learns; the program goes on unrecorded.
+void end_recording(const char* why);
+/// Whether that has happened: the pool is no longer protected.
+bool has_failed();
 /// Whether stores are not recorded: in a child of fork(), which is noted, or after a failure.
 bool is_unrecorded();
 

@@ -17,6 +17,9 @@ Error nothing_stored(const storelog::ReadLog& read) {
     return Error::make(Errc::bad_input, "no store to '%s' was seen, although it has changed",
                        read.pool_path.c_str())
         .try_next("docs/tutorials/crash.md lists what is recorded; try the other --recorder");
+  if (!read.complete)
+    return Error::make(Errc::unsupported, "no store was recorded: %s", read.ending.c_str())
+        .try_next("docs/tutorials/crash.md lists what can be recorded");
   return Error::make(Errc::bad_input, "the program changed nothing in '%s'", read.pool_path.c_str())
       .try_next("start with a new pool, or have the program store other values");
 }
