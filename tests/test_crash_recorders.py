@@ -204,6 +204,21 @@ def test_mutexes_that_the_kernel_changes(
     again.assert_refused(3, "mutex lies in the pool")
 
 
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_program_may_track_its_stores_by_protected_pages(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "tracked_writes")
+    for verb in ("run", "lint"):
+        found = judged(run_nearfar, verb, recorder, program)
+        errors = [one for one in found["findings"] if one.get("level") != "note"]
+        assert (errors, found["warnings"]) == ([], []), found
+    found = judged(run_nearfar, "lint", recorder, program, "forget")
+    errors = [one for one in found["findings"] if one["level"] == "error"]
+    assert [one["rule"] for one in errors] == ["unflushed"], found
+    assert Path(errors[0]["place"]).name in lines_with("tracked_writes", "// FORGOTTEN")
+
+
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
     """It links ThreadSanitizer's library, too."""
     flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]

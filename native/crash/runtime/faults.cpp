@@ -80,7 +80,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   auto* machine = static_cast<ucontext_t*>(context);
   const bool writes = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;
   const RecordedRegion* region = region_of(info->si_addr);
-  if (!writes || region == nullptr || !region->writable || open_pages == max_pages) {
+  const auto into = static_cast<std::size_t>(
+      region == nullptr ? 0 : static_cast<char*>(info->si_addr) - region->start);
+  if (!writes || region == nullptr || !region->is_writable(into) || open_pages == max_pages) {
     pass_on(signal, earlier_fault, info, context);
     return;
   }

@@ -5,6 +5,7 @@
 // A call comes before its store, so the bytes are taken when the thread calls next, whatever for: at
 // the latest with a call by which others may learn of the store (handover.cpp). Other threads record
 // it before a store of their own, and before they flush the line or load it.
+#include <algorithm>
 #include <atomic>
 #include <sys/single_threaded.h>
 
@@ -97,13 +98,29 @@ bool has_callbacks() { return is_compiled; }
 
 namespace {
 
+/// Where the program may not store: its handler runs now, not between this call and the store.
+void touch(const RecordedRegion& region, const void* store, std::size_t bytes) {
+  auto* at = const_cast<char*>(static_cast<const char*>(store));
+  const char* const end = std::min(at + bytes, region.start + region.bytes);
+  while (at < end) {
+    if (!region.is_writable(static_cast<std::size_t>(at - region.start)))
+      __atomic_fetch_or(at, char{0}, __ATOMIC_SEQ_CST);
+    at = region.start +
+         (static_cast<std::size_t>(at - region.start) / RecordedRegion::page_bytes + 1) *
+             RecordedRegion::page_bytes;
+  }
+}
+
 inline void on_init() { is_compiled = true; }
 inline void on_read(const void* at, std::size_t bytes, const void* code) {
   if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
 }
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
   if (__builtin_expect(coming.at.load(std::memory_order_relaxed) != nullptr, 0)) settle_stores();
-  if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
+  if (regions.count == 0 || seen != Seen::callbacks) return;
+  const RecordedRegion* const region = region_of(at);
+  if (region == nullptr) return;
+  if (!region->writable || region->denied != nullptr) touch(*region, at, bytes);
   coming.bytes = bytes;
   coming.code = code;
   coming.site = site_of_store(code);

@@ -118,6 +118,16 @@ void stop() {
   log_path[0] = '\0';
 }
 
+/// The program has all the rights again that it asked for.
+void give_back(const RecordedRegion& region) {
+  for (std::size_t at = 0; at < region.bytes;) {
+    const std::size_t part = same_right(region, region.start + at, region.bytes - at);
+    if (region.is_writable(at))
+      syscall(SYS_mprotect, region.start + at, part, PROT_READ | PROT_WRITE);
+    at += part;
+  }
+}
+
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
 /// program goes on as it would alone.
 void fail(const char* why) {
@@ -125,9 +135,9 @@ void fail(const char* why) {
   recording.writer->give_up(why);
   stop();
   failed = true;
-  for (int i = 0; i < regions.count; ++i)
-    if (const RecordedRegion& region = regions.region[i]; region.writable)
-      syscall(SYS_mprotect, region.start, region.bytes, PROT_READ | PROT_WRITE);
+  if (seen == Seen::faults)
+    for (int i = 0; i < regions.count; ++i)
+      give_back(regions.region[i]);
 }
 
 /// Whether a file is the one that the user named as the pool.
@@ -159,9 +169,44 @@ void write_coverage() {
     recording.writer->unseen_bytes(recording.unseen);
 }
 
+std::size_t page_count(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes; }
+
+/// The program may store to pages of a region, or no longer. False if there is no memory to know it.
+bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, bool gives) {
+  if (bytes == region.bytes && region.denied == nullptr) {
+    region.writable = gives;
+    return true;
+  }
+  const std::size_t pages = page_count(region.bytes);
+  if (region.denied == nullptr) {
+    void* const made = reinterpret_cast<void*>(syscall(
+        SYS_mmap, nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (made == MAP_FAILED) return false;
+    auto* const denied = static_cast<bool*>(made);
+    std::fill_n(denied, pages, !region.writable);
+    region.denied = denied;
+    region.writable = true;
+  }
+  std::fill_n(region.denied + static_cast<std::size_t>(begin - region.start) / page_bytes,
+              page_count(bytes), !gives);
+  return true;
+}
+
 void watch(const RecordedRegion& region) {
   if (seen == Seen::faults && region.writable)
     syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+}
+
+/// keep_watch() of a part of one region. False if there is no memory for its rights.
+bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protection) {
+  char* const begin = std::max(first, region.start);
+  char* const end = std::min(last, region.start + region.bytes);
+  if (begin >= end) return true;
+  const auto bytes = static_cast<std::size_t>(end - begin);
+  const bool gives = (protection & PROT_WRITE) != 0;
+  if (gives && seen == Seen::faults && !has_failed())
+    syscall(SYS_mprotect, begin, bytes, protection & ~PROT_WRITE);
+  return change_right(region, begin, bytes, gives);
 }
 
 /// A second mapping of the same bytes, writable if the descriptor allows it; null if there is none.
@@ -276,6 +321,7 @@ void unmapped(void* start, std::size_t bytes) {
       continue;
     recording.unseen += count_unseen(region, recording.shadow);
     syscall(SYS_munmap, region.alias, region.bytes);
+    if (region.denied != nullptr) syscall(SYS_munmap, region.denied, page_count(region.bytes));
     region = regions.region[--regions.count];
     --i;
   }
@@ -329,24 +375,33 @@ void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
 }
 
 void keep_watch(void* start, std::size_t bytes, int protection) {
-  auto* const first = static_cast<char*>(start);
-  for (int i = 0; i < regions.count; ++i) {
-    RecordedRegion& region = regions.region[i];
-    char* const begin = std::max(first, region.start);
-    char* const end = std::min(first + bytes, region.start + region.bytes);
-    if (begin >= end) continue;
-    const bool gives = (protection & PROT_WRITE) != 0;
-    if (gives || static_cast<std::size_t>(end - begin) == region.bytes) region.writable = gives;
-    if (gives && seen == Seen::faults && !has_failed())
-      syscall(SYS_mprotect, begin, end - begin, protection & ~PROT_WRITE);
+  char* const end = static_cast<char*>(start) + page_count(bytes) * page_bytes;
+  bool known = true;
+  {
+    const Lock locked;
+    for (int i = 0; i < regions.count; ++i)
+      known &= keep_watch_of(regions.region[i], static_cast<char*>(start), end, protection);
   }
+  if (!known) end_recording("no memory for the rights of pages");
+}
+
+std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes) {
+  const auto into = static_cast<std::size_t>(at - region.start);
+  std::size_t end = std::min(into + bytes, region.bytes);
+  if (region.denied == nullptr) return end - into;
+  std::size_t next = into;
+  while (next < end && region.is_writable(next) == region.is_writable(into))
+    next = (next / page_bytes + 1) * page_bytes;
+  return std::min(next, end) - into;
 }
 
 char* writable(void* at, std::size_t bytes) {
   const RecordedRegion* region = region_of(at);
-  if (region == nullptr || !region->writable) return nullptr;
+  if (region == nullptr) return nullptr;
   const auto into = static_cast<std::size_t>(static_cast<const char*>(at) - region->start);
-  return bytes <= region->bytes - into ? region->alias + into : nullptr;
+  if (!region->is_writable(into)) return nullptr;
+  return bytes <= same_right(*region, static_cast<const char*>(at), bytes) ? region->alias + into
+                                                                           : nullptr;
 }
 
 } // namespace nearfar::crash::runtime

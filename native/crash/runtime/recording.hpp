@@ -33,7 +33,14 @@ struct RecordedRegion {
   std::size_t bytes = 0;
   std::uint64_t offset = 0; ///< in the pool
   char* alias = nullptr;    ///< the same pages; writable if the program's descriptor is
-  bool writable = false;    ///< by the program
+  bool writable = false;    ///< by the program, but for the pages that are denied
+  bool* denied = nullptr;   ///< by page, once the program has changed the rights of some: no stores
+
+  /// Whether the program may store to the page at an offset of the region.
+  bool is_writable(std::size_t into) const {
+    return writable && (denied == nullptr || !denied[into / page_bytes]);
+  }
+  static constexpr std::size_t page_bytes = 4096;
 };
 
 /// Where stores are looked for; no region where `count` is 0.
@@ -79,6 +86,8 @@ void resized(int fd);
 std::optional<std::uint64_t> end_watch(void* start);
 /// Begins it again, where the region is now.
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
+/// How many bytes from `at` on, at most `bytes`, are in pages of the region with the same right.
+std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes);
 /// For mprotect(): knows what the program may store to, and takes the right to do so away again.
 void keep_watch(void* start, std::size_t bytes, int protection);
 
