@@ -219,6 +219,24 @@ def test_a_program_may_track_its_stores_by_protected_pages(
     assert Path(errors[0]["place"]).name in lines_with("tracked_writes", "// FORGOTTEN")
 
 
+def test_threads_that_change_a_word_atomically_are_seen(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for("instrumented", tmp_path, "racing_atomics", "-pthread")
+    found = judged(run_nearfar, "lint", "instrumented", program, "10000")
+    errors = [one for one in found["findings"] if one["level"] == "error"]
+    assert (errors, found["warnings"]) == ([], []), found
+    pool = tmp_path / "pool"
+    for times in (200, 400, 600):
+        pool.unlink(missing_ok=True)
+        flags = ("--recorder", "instrumented", "--budget", "10", "--checker", "true", "--json", "-")
+        done = run_nearfar("crash", "run", *flags, "--", str(program), str(pool), str(times))
+        found = document(done)
+        assert found["warnings"] == []
+        # Four stores of each of four threads, and each new maximum but the first, 0, once.
+        assert found["stores"] == 4 * 4 * times + times - 1
+
+
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
     """It links ThreadSanitizer's library, too."""
     flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]

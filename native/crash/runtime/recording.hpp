@@ -131,6 +131,9 @@ struct Range {
 };
 /// Records such stores of other threads that were made, to all of the pool or to lines of a range.
 void settle_stores_of_others(std::optional<Range> lines = {});
+/// Of bytes of a region that were copied before, under the lock that is held: what others store there
+/// at any moment is as the log has it.
+void settle_in_copy(const RecordedRegion& region, std::uint64_t into, std::span<char> copy);
 /// Such stores of the calling thread, which ends later, can be found by others.
 void begin_callbacks_of_thread();
 void end_callbacks_of_thread();
@@ -151,8 +154,6 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
-/// One that a callback announced, of this thread or of another.
-void report_store_of(Author who, const void* at, std::size_t bytes, SiteNumber site);
 /// Where the calling thread stores.
 SiteNumber site_of_store(const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
