@@ -53,8 +53,9 @@ Result<storelog::ReadLog> read_written(const char* file, bool contents) {
   Result<storelog::ReadLog> read = storelog::read_log(file, contents);
   if (read && read->uninstrumented)
     return Error::make(Errc::bad_input, "no code of the program is compiled for the recorder")
-        .try_next("record it with --recorder preload, or compile it, without -flto, with: nearfar "
-                  "crash flags compile");
+        .try_next(
+            "record it with --recorder preload, or compile it with: nearfar crash flags compile "
+            "(with -flto, link it with these, too)");
   if (read && read->log.pool_bytes == 0 && !read->ending.empty())
     return Error::make(Errc::bad_input, "the pool cannot be recorded: %s", read->ending.c_str())
         .try_next("use a smaller pool");
