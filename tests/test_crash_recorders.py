@@ -237,6 +237,25 @@ def test_threads_that_change_a_word_atomically_are_seen(
         assert found["stores"] == 4 * 4 * times + times - 1
 
 
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_pool_that_is_mapped_unseen_is_named(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "unseen_mapping")
+    pool = str(tmp_path / "pool")
+    flags = ("crash", "lint", "--recorder", recorder)
+    for more, way, said in (
+        ((), "", f"maps {pool} by a system call that the recorder does not see"),
+        (("--pool", pool), "", f"maps {pool} by a system call that the recorder does not see"),
+        ((), "empty", f"maps {pool} while it is empty"),
+    ):
+        Path(pool).unlink(missing_ok=True)
+        run_nearfar(*flags, *more, "--", str(program), pool, way).assert_refused(3, said)
+    found = judged(run_nearfar, "run", recorder, program, "late")
+    assert found["verdict"] == "inconclusive"
+    assert any("maps the pool in a way that" in warning for warning in found["warnings"]), found
+
+
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
     """It links ThreadSanitizer's library, too."""
     flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]

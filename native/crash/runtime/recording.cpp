@@ -22,6 +22,7 @@
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/turns.hpp"
 #include "crash/runtime/unrecorded.hpp"
+#include "crash/runtime/unseen_mappings.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
 
@@ -46,7 +47,8 @@ dev_t pool_device;
 ino_t pool_file;
 char pool_path[4096] = "";
 bool pool_known = false;
-bool noted = false;       ///< that a child stores
+bool noted = false; ///< that a child stores
+bool maps_empty_file = false;
 bool other_files = false; ///< the program maps more than the pool
 pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
@@ -72,6 +74,26 @@ bool take_image(int fd, std::size_t bytes) {
 /// Notes a process that is not recorded: the file that it maps, or nothing for a child of fork() that
 /// stores to the pool.
 void note_process(const char* mapped_file) { note_unrecorded(log_path, mapped_file); }
+
+/// Whether a file is the one that the user named as the pool.
+bool is_wanted(const struct stat& file) {
+  struct stat named;
+  return stat(wanted_pool, &named) == 0 && named.st_dev == file.st_dev &&
+         named.st_ino == file.st_ino;
+}
+
+bool is_pool(const struct stat& file) {
+  return pool_known && file.st_dev == pool_device && file.st_ino == pool_file;
+}
+
+/// Notes a mapping of the pool, or, where none was seen, of what the pool may be.
+void note_unseen_mapping(const UnseenMapping& found) {
+  if (pool_known ? !is_pool(found.file) : wanted_pool[0] != '\0' && !is_wanted(found.file)) return;
+  char line[4096 + 32];
+  std::snprintf(line, sizeof line, "%s %s", maps_empty_file ? "mapped empty" : "mapped unseen",
+                found.path);
+  note_unrecorded(log_path, line);
+}
 
 /// Makes the log. A process that maps nothing leaves that to the one that it starts (env, a shell), and
 /// the first that does is recorded.
@@ -138,17 +160,6 @@ void fail(const char* why) {
   if (seen == Seen::faults)
     for (int i = 0; i < regions.count; ++i)
       give_back(regions.region[i]);
-}
-
-/// Whether a file is the one that the user named as the pool.
-bool is_wanted(const struct stat& file) {
-  struct stat named;
-  return stat(wanted_pool, &named) == 0 && named.st_dev == file.st_dev &&
-         named.st_ino == file.st_ino;
-}
-
-bool is_pool(const struct stat& file) {
-  return pool_known && file.st_dev == pool_device && file.st_ino == pool_file;
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -265,6 +276,7 @@ void finish() {
   settle_stores();
   settle_stores_of_others(); // what they stored is not unseen
   const Lock locked;
+  if (started() && (is_recorded() || !pool_known)) for_each_unseen_mapping(note_unseen_mapping);
   if (!is_recorded()) return;
   write_coverage();
   recording.writer->end();
@@ -277,8 +289,12 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   const bool writable = (protection & PROT_WRITE) != 0;
   struct stat file;
   if (!started() || fd < 0 || (shared != MAP_SHARED && shared != MAP_SHARED_VALIDATE) ||
-      fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size == 0)
+      fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
     return;
+  if (file.st_size == 0) {
+    maps_empty_file = true;
+    return;
+  }
   if (wanted_pool[0] != '\0' && !is_wanted(file)) return;
   if (!writable && (!is_pool(file) || is_unrecorded()))
     return; // of the pool: it may be flushed there

@@ -9,7 +9,9 @@ namespace nearfar::crash {
 
 Error nothing_mapped() {
   return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
-      .try_next("map the pool shared and writable, from a regular file");
+      .try_next(
+          "map the pool shared and writable, from a regular file, with mmap() of the C library "
+          "as a shared library");
 }
 
 Error nothing_stored(const storelog::ReadLog& read) {

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import BadInputError
+from nearfar.errors import BadInputError, MachineError
 from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
@@ -25,6 +25,8 @@ HEAP = "libnearfar-crash-heap.so"
 HEAP_FILE = "memfd:nearfar-crash-heap"
 #: The line that the heap leaves next to the log (native/crash/runtime/heap.cpp).
 _HEAP_IS_FULL = "the heap is full"
+#: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
+_MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: How long children of a program that has ended may go on.
 _CHILDREN_S = 2.0
 
@@ -98,6 +100,8 @@ def record(
         os.close(held)
         select.select([ended], [], [], _CHILDREN_S)  # its children hold the other end
         os.close(ended)
+    if not log.exists():
+        _refuse_unseen_mapping(program[0], _notes(log))
     if pool and not log.exists():
         raise BadInputError(
             f"{program[0]} did not map {pool}", "give the file that it maps, or leave out --pool"
@@ -116,8 +120,7 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
     if code:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         found.append(f"{program[0]} {how}; what it did until then is judged")
-    note = Path(f"{log}.unrecorded")
-    processes = set(note.read_text(errors="surrogateescape").splitlines()) if note.exists() else ()
+    processes = _notes(log)
     if "" in processes:
         found.append(
             f"a process that {program[0]} forked stored to the pool: its stores are not judged"
@@ -126,7 +129,37 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
         found.append("a second process maps the pool for writing: its stores are not judged")
     if _HEAP_IS_FULL in processes:
         found.append("blocks that do not fit in --heap are not judged: give a larger size")
+    if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in processes):
+        found.append(
+            "the program also maps the pool in a way that the recorder does not see: what it stores"
+            " there is not judged"
+        )
     return found
+
+
+def _notes(log: Path) -> set[str]:
+    """The lines that processes have left next to a log (native/crash/runtime/unrecorded.hpp)."""
+    note = Path(f"{log}.unrecorded")
+    if not note.exists():
+        return set()
+    return set(note.read_text(errors="surrogateescape").splitlines())
+
+
+def _refuse_unseen_mapping(program: str, notes: set[str]) -> None:
+    """Of a program whose pool is not known. Raises MachineError."""
+    for line in sorted(notes):
+        if line.startswith(_MAPPED_UNSEEN):
+            file = line.removeprefix(_MAPPED_UNSEEN)
+            raise MachineError(
+                f"{program} maps {file} by a system call that the recorder does not see",
+                "have it call mmap() of the C library, with PROT_WRITE and MAP_SHARED",
+            )
+        if line.startswith(_MAPPED_EMPTY):
+            file = line.removeprefix(_MAPPED_EMPTY)
+            raise MachineError(
+                f"{program} maps {file} while it is empty: the recorder does not see its stores",
+                "give the file its size before it is mapped",
+            )
 
 
 def compile_flags() -> str:
