@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,43 @@ def test_a_pool_that_is_mapped_unseen_is_named(
     found = judged(run_nearfar, "run", recorder, program, "late")
     assert found["verdict"] == "inconclusive"
     assert any("maps the pool in a way that" in warning for warning in found["warnings"]), found
+
+
+@pytest.fixture
+def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
+    """A file system in memory with room for 16 pages."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_pool_in_a_full_file_system(
+    recorder: str, run_nearfar: RunNearfar, small_tmpfs: Path, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "full_tmpfs")
+    pool = small_tmpfs / "pool"
+    flags = ("--recorder", recorder, "--json", "-", "--", str(program), str(pool))
+    for verb in ("run", "lint"):
+        pool.unlink(missing_ok=True)
+        found = document(run_nearfar("crash", verb, *flags, "40", "8"))
+        assert (found["verdict"], found["warnings"]) == ("clean", [])
+        assert pool.stat().st_blocks * 512 == 8 * 4096  # the recorder takes no space
+        pool.unlink()
+        found = document(run_nearfar("crash", verb, *flags, "40", "40"))
+        assert found["verdict"] == "inconclusive"
+        said = f"was ended by SIGBUS: the file system of {pool} is full"
+        assert any(said in warning for warning in found["warnings"]), found
+    pool.unlink()
+    (small_tmpfs / "other").write_bytes(bytes(64 << 10))
+    done = run_nearfar("crash", "lint", *flags[:2], *flags[4:], "40", "40")
+    done.assert_refused(3, said)
 
 
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:

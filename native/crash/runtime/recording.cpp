@@ -54,21 +54,33 @@ pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
 std::atomic<bool> failed{false};
 
+/// Calls visit(offset in the file, bytes, what it holds) for parts of a range of the file. It is read, not
+/// mapped: in memory (tmpfs), a page that is mapped and looked at takes space. False if it cannot be read.
+template <class Visit>
+bool read_parts(int fd, std::uint64_t offset, std::uint64_t bytes, const Visit& visit) {
+  alignas(page_bytes) static char part[16 * page_bytes]; // under the lock of the log
+  for (const std::uint64_t end = offset + bytes; offset < end;) {
+    const std::uint64_t most = std::min<std::uint64_t>(sizeof part, end - offset);
+    const auto got = syscall(SYS_pread64, fd, part, sizeof part, offset);
+    if (got <= 0) return got == 0;
+    visit(offset, std::min(most, static_cast<std::uint64_t>(got)), part);
+    offset += std::min(most, static_cast<std::uint64_t>(got));
+  }
+  return true;
+}
+
 /// The whole file as it is now, durable before anything was recorded: a library may map a part of
 /// it first.
 bool take_image(int fd, std::size_t bytes) {
-  void* mapped =
-      reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
-  if (mapped == MAP_FAILED) return false;
-  const auto* now = static_cast<const char*>(mapped);
-  for (std::size_t at = 0; at < bytes; at += page_bytes) {
-    const std::size_t part = std::min(page_bytes, bytes - at);
-    if (std::memcmp(now + at, recording.shadow + at, part) == 0) continue;
-    std::memcpy(recording.shadow + at, now + at, part);
-    if (judge() == nullptr) recording.writer->image(at, now + at, part);
-  }
-  syscall(SYS_munmap, mapped, bytes);
-  return true;
+  return read_parts(fd, 0, bytes, [](std::uint64_t offset, std::size_t size, const char* now) {
+    for (std::size_t at = 0; at < size; at += page_bytes) {
+      const std::size_t part = std::min(page_bytes, size - at);
+      char* const old = recording.shadow + offset + at;
+      if (std::memcmp(now + at, old, part) == 0) continue;
+      std::memcpy(old, now + at, part);
+      if (judge() == nullptr) recording.writer->image(offset + at, now + at, part);
+    }
+  });
 }
 
 /// Notes a process that is not recorded: the file that it maps, or nothing for a child of fork() that
@@ -220,6 +232,13 @@ bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protecti
   return change_right(region, begin, bytes, gives);
 }
 
+/// Records what has changed in a part of the file since the shadow was right.
+bool compare_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  return read_parts(fd, offset, bytes, [](std::uint64_t at, std::size_t size, const char* now) {
+    compare(now, at, size, EventKind::nt_store, outside, {});
+  });
+}
+
 /// A second mapping of the same bytes, writable if the descriptor allows it; null if there is none.
 char* map_alias(std::size_t bytes, int fd, off_t offset) {
   for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
@@ -317,7 +336,8 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   char* const alias = map_alias(bytes, fd, offset);
   if (alias == nullptr) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  if (recording.shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, {});
+  if (recording.shadow != nullptr && !compare_file(fd, at, inside))
+    return fail("the pool cannot be read");
   put(EventKind::fence, outside, 0, 0, nullptr, {});
   recording.writer->flush();
   const RecordedRegion region{static_cast<char*>(start), bytes, at, alias, writable};

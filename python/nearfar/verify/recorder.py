@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import BadInputError, MachineError
+from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
@@ -118,8 +118,7 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
     processes stored to the pool, or can have."""
     found = []
     if code:
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        found.append(f"{program[0]} {how}; what it did until then is judged")
+        found.append(f"{program[0]} {_ending(code, log)}; what it did until then is judged")
     processes = _notes(log)
     if "" in processes:
         found.append(
@@ -135,6 +134,41 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
             " there is not judged"
         )
     return found
+
+
+def _ending(code: int, log: Path) -> str:
+    """How a program ended that failed."""
+    if code >= 0:
+        return f"ended with {code}"
+    how = f"was ended by {signal.Signals(-code).name}"
+    pool = recorded_pool(log)
+    if -code != signal.SIGBUS or pool is None:
+        return how
+    if _is_full(pool):
+        return f"{how}: the file system of {pool} is full"
+    return f"{how}: it used a page beyond the end of a file, or the file system was full"
+
+
+def _is_full(file: Path) -> bool:
+    try:
+        system = os.statvfs(file)
+    except OSError:
+        return False
+    return min(system.f_bfree, system.f_bavail) == 0
+
+
+@contextmanager
+def explaining_bus_error(program: Sequence[str], log: Path, code: int) -> Iterator[None]:
+    """Refuses a log of which nothing can be judged with the reason, if the program ended so."""
+    try:
+        yield
+    except NearfarError:
+        if code != -signal.SIGBUS:
+            raise
+        raise MachineError(
+            f"{program[0]} {_ending(code, log)}; no store was recorded before",
+            "make room in the file system of the pool, or use a smaller pool",
+        ) from None
 
 
 def _notes(log: Path) -> set[str]:

@@ -13,7 +13,13 @@ from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
-from nearfar.verify.recorder import Turn, record, scratch_folder, unrecorded
+from nearfar.verify.recorder import (
+    Turn,
+    explaining_bus_error,
+    record,
+    scratch_folder,
+    unrecorded,
+)
 from nearfar.verify.reopening import (
     command_arguments,
     command_on_image,
@@ -151,7 +157,8 @@ def _run_once(
             "input_is_lost": int(input_is_lost()),
             **_turn_arguments(recording.turn),
         }
-        result = _explore("run", arguments, progress)
+        with explaining_bus_error(work.program, log, code):
+            result = _explore("run", arguments, progress)
         if recording.turn and not recording.turn.flush:
             recording.pool = recorded_pool(scratch / "log")
             recording.turns = explorer.turns(scratch / "log")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.verify.lint import lint as read
-from nearfar.verify.recorder import HEAP_FILE, memory_of_judge, record, scratch_folder, unrecorded
+from nearfar.verify.recorder import (
+    HEAP_FILE,
+    explaining_bus_error,
+    memory_of_judge,
+    record,
+    scratch_folder,
+    unrecorded,
+)
 from nearfar.verify.reopening import recorded_pool
 from nearfar.workflows.judged import Judged
 
@@ -20,7 +27,8 @@ def lint(
     """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
         code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
-        result = read(scratch / "log", memory)
+        with explaining_bus_error(program, scratch / "log", code):
+            result = read(scratch / "log", memory)
         missing = unrecorded(program, scratch / "log", code)
         judged = recorded_pool(scratch / "log")
     result.incomplete |= bool(missing)
