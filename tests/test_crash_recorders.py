@@ -294,6 +294,28 @@ def test_a_pool_in_a_full_file_system(
     done.assert_refused(3, said)
 
 
+@pytest.mark.parametrize(
+    "way", ["context", "thread", "handler", "assembly", "deep", "null", "none"]
+)
+def test_a_stack_in_the_pool_is_refused(way: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compiled_for(
+        "preload", tmp_path, "stack_in_pool", "-pthread", "-Wno-infinite-recursion"
+    )
+    for verb in ("lint", "run"):
+        if verb == "run" and way in ("deep", "null"):
+            continue  # such a program is not started on images
+        found = judged(run_nearfar, verb, "preload", program, way)
+        ended = [one for one in found["warnings"] if "was ended by SIGSEGV" in one]
+        refused = [one for one in found["warnings"] if "a stack of " in one]
+        if way == "none":
+            assert found["warnings"] == []
+            continue
+        assert found["verdict"] == "inconclusive"
+        # The program goes on where that is known before.
+        assert len(ended) == (way in ("assembly", "deep", "null"))
+        assert len(refused) == (way != "null")
+
+
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
     """It links ThreadSanitizer's library, too."""
     flags = [*shlex.split(compile_flags()), *shlex.split(link_flags()), "-pthread", "-mcx16"]

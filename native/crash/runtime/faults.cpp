@@ -61,6 +61,7 @@ void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void*
   const bool handled = (earlier.sa_flags & SA_SIGINFO) != 0 ||
                        (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN);
   if (!handled) {
+    if (signal == SIGSEGV) note_own_fault();
     handles_faults = handles_traps = false; // so that the kernel gets what follows
     sigaction(signal, &earlier, nullptr);
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);

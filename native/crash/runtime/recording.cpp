@@ -38,6 +38,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
+constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -167,6 +168,7 @@ void give_back(const RecordedRegion& region) {
 void fail(const char* why) {
   std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
   recording.writer->give_up(why);
+  note_unrecorded(log_path, own_fault); // what faults from here on
   stop();
   failed = true;
   if (seen == Seen::faults)
@@ -254,6 +256,10 @@ char* map_alias(std::size_t bytes, int fd, off_t offset) {
 bool started() { return log_path[0] != '\0'; }
 
 void expect_child() { recording.has_children = true; }
+
+void note_own_fault() {
+  if (is_recorded()) note_unrecorded(log_path, own_fault);
+}
 
 bool is_unrecorded() {
   if (recording.writer != nullptr) return false;

@@ -109,6 +109,8 @@ void use_thread_number(std::uint16_t number);
 bool is_pool(int fd);
 /// The program starts a process, which may store to the pool.
 void expect_child();
+/// Notes that a fault which is not the recorder's is about to end the program.
+void note_own_fault();
 /// Ends the recording for this reason, of which the user learns; the program goes on unrecorded.
 void end_recording(const char* why);
 /// Whether that has happened: the pool is no longer protected.

@@ -25,6 +25,8 @@ HEAP = "libnearfar-crash-heap.so"
 HEAP_FILE = "memfd:nearfar-crash-heap"
 #: The line that the heap leaves next to the log (native/crash/runtime/heap.cpp).
 _HEAP_IS_FULL = "the heap is full"
+#: The line that says that a fault is not the recorder's (native/crash/runtime/recording.cpp).
+_OWN_FAULT = "a fault is its own"
 #: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
 _MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: How long children of a program that has ended may go on.
@@ -113,12 +115,14 @@ def record(
     return done.returncode
 
 
-def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
+def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
     """What a program did that is not in its log, in sentences: how it failed, and which other
     processes stored to the pool, or can have."""
     found = []
     if code:
-        found.append(f"{program[0]} {_ending(code, log)}; what it did until then is judged")
+        found.append(
+            f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"
+        )
     processes = _notes(log)
     if "" in processes:
         found.append(
@@ -136,17 +140,30 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
     return found
 
 
-def _ending(code: int, log: Path) -> str:
+def _ending(log: Path, recorder: str, code: int) -> str:
     """How a program ended that failed."""
     if code >= 0:
         return f"ended with {code}"
     how = f"was ended by {signal.Signals(-code).name}"
     pool = recorded_pool(log)
+    if _is_lost_fault(log, recorder, code):
+        return (
+            f"{how}: a stack of it lies in the pool or is full, so that no store can be recorded;"
+            " try --recorder instrumented"
+        )
     if -code != signal.SIGBUS or pool is None:
         return how
     if _is_full(pool):
         return f"{how}: the file system of {pool} is full"
     return f"{how}: it used a page beyond the end of a file, or the file system was full"
+
+
+def _is_lost_fault(log: Path, recorder: str, code: int) -> bool:
+    """Whether a store faulted and the kernel had no stack for the signal: the default recorder
+    notes the faults of the program's own."""
+    if code != -signal.SIGSEGV or recorder != "preload" or not log.exists():
+        return False
+    return _OWN_FAULT not in _notes(log)
 
 
 def _is_full(file: Path) -> bool:
@@ -158,17 +175,15 @@ def _is_full(file: Path) -> bool:
 
 
 @contextmanager
-def explaining_bus_error(program: Sequence[str], log: Path, code: int) -> Iterator[None]:
-    """Refuses a log of which nothing can be judged with the reason, if the program ended so."""
+def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) -> Iterator[None]:
+    """Adds to a refusal how the program ended, if that is a reason why little was recorded."""
     try:
         yield
-    except NearfarError:
-        if code != -signal.SIGBUS:
+    except NearfarError as error:
+        if code != -signal.SIGBUS and not _is_lost_fault(log, recorder, code):
             raise
-        raise MachineError(
-            f"{program[0]} {_ending(code, log)}; no store was recorded before",
-            "make room in the file system of the pool, or use a smaller pool",
-        ) from None
+        how = f"{program[0]} {_ending(log, recorder, code)}"
+        raise type(error)(f"{error.what} ({how})", error.next_step) from None
 
 
 def _notes(log: Path) -> set[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nearfar.verify.lint import lint as read
 from nearfar.verify.recorder import (
     HEAP_FILE,
-    explaining_bus_error,
+    explaining_end,
     memory_of_judge,
     record,
     scratch_folder,
@@ -27,9 +27,9 @@ def lint(
     """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
         code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
-        with explaining_bus_error(program, scratch / "log", code):
+        with explaining_end(program, scratch / "log", recorder, code):
             result = read(scratch / "log", memory)
-        missing = unrecorded(program, scratch / "log", code)
+        missing = unrecorded(program, scratch / "log", recorder, code)
         judged = recorded_pool(scratch / "log")
     result.incomplete |= bool(missing)
     result.warnings += missing
