@@ -95,17 +95,3 @@ def test_only_the_first_hang_of_a_checker_takes_the_full_time(
         "hung",
         "the checker did not end within 4000 ms",
     )
-
-
-def test_a_checker_that_is_not_a_program_is_a_wrong_argument(
-    run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    program = compile_c(tmp_path, "journal", FIXED, "-lpmem")
-    checker = tmp_path / "check"
-    checker.write_text("exit 0\n")
-    checker.chmod(0o755)
-    done = run_nearfar(
-        "crash", "run", "--checker", str(checker), "--", str(program), str(tmp_path / "pool")
-    )
-    done.assert_refused(2, "Exec format error")
-    assert "begins with #!" in done.stderr
