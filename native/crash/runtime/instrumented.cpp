@@ -140,7 +140,7 @@ bool has_callbacks() { return is_compiled; }
 namespace {
 
 /// Faults where the program may not store: its handler runs now, not between this call and the store.
-void touch(const RecordedRegion& region, const void* store, std::size_t bytes) {
+[[gnu::noinline]] void touch(const RecordedRegion& region, const void* store, std::size_t bytes) {
   auto* at = const_cast<char*>(static_cast<const char*>(store));
   const char* const end = std::min(at + bytes, region.start + region.bytes);
   while (at < end) {

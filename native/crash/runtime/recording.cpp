@@ -427,10 +427,8 @@ void keep_watch(void* start, std::size_t bytes, int protection) {
   if (!known) end_recording("no memory for the rights of pages");
 }
 
-std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes) {
-  const auto into = static_cast<std::size_t>(at - region.start);
-  std::size_t end = std::min(into + bytes, region.bytes);
-  if (region.denied == nullptr) return end - into;
+std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes) {
+  const std::size_t end = std::min(into + bytes, region.bytes);
   std::size_t next = into;
   while (next < end && region.is_writable(next) == region.is_writable(into))
     next = (next / page_bytes + 1) * page_bytes;

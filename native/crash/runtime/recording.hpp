@@ -86,8 +86,14 @@ void resized(int fd);
 std::optional<std::uint64_t> end_watch(void* start);
 /// Begins it again, where the region is now.
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
-/// How many bytes from `at` on, at most `bytes`, are in pages of the region with the same right.
-std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes);
+/// How many of `bytes` from an offset of the region on are in pages with the same right.
+std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes);
+inline std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes) {
+  const auto into = static_cast<std::size_t>(at - region.start);
+  const std::size_t left = region.bytes - into;
+  if (region.denied == nullptr) return bytes < left ? bytes : left;
+  return pages_of_same_right(region, into, bytes);
+}
 /// For mprotect(): knows what the program may store to, and takes the right to do so away again.
 void keep_watch(void* start, std::size_t bytes, int protection);
 
