@@ -254,7 +254,6 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
 }
 
 SiteNumber site_of_store(const void* code) {
-  const Lock locked;
   return recording.writer == nullptr ? SiteNumber{} : site_of(*recording.writer, code);
 }
 

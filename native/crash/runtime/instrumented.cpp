@@ -69,9 +69,9 @@ void put_coming_of_others(std::optional<Range> lines) {
   });
 }
 
-/// Records the store of the calling thread, unless another thread has recorded it as it is now.
+/// The lock is held. Records the store of the calling thread, unless another thread has recorded it as it
+/// is now.
 void put_coming() {
-  const Lock locked;
   const void* const at = coming.at.load(std::memory_order_relaxed);
   if (at == nullptr) return; // a signal handler has recorded it
   coming.at.store(nullptr, std::memory_order_relaxed);
@@ -83,15 +83,21 @@ void put_coming() {
     keep_store(at, coming.bytes);
 }
 
+void settle_transaction_before_coming() {
+  if (coming.at.load(std::memory_order_relaxed) == nullptr || settles) return;
+  settles = true; // what is recorded here calls settle_stores(), too
+  settle_transaction(coming.code);
+  settles = false;
+}
+
 } // namespace
 
 namespace nearfar::crash::runtime {
 
 void settle_stores() {
   if (coming.at.load(std::memory_order_relaxed) == nullptr || settles || Lock::is_held()) return;
-  settles = true; // what is recorded here calls this, too
-  settle_transaction(coming.code);
-  settles = false;
+  settle_transaction_before_coming();
+  const Lock locked;
   put_coming();
 }
 
@@ -162,13 +168,16 @@ inline void on_read(const void* at, std::size_t bytes, const void* code) {
   if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
 }
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
-  if (__builtin_expect(coming.at.load(std::memory_order_relaxed) != nullptr, 0)) settle_stores();
   const RecordedRegion* const region = recorded_region(at);
-  if (region == nullptr) return;
+  if (region == nullptr) {
+    if (__builtin_expect(coming.at.load(std::memory_order_relaxed) != nullptr, 0)) settle_stores();
+    return;
+  }
   if (!region->writable || region->denied != nullptr) touch(*region, at, bytes);
+  settle_transaction_before_coming();
+  const Lock locked;
+  put_coming();
   const SiteNumber site = site_of_store(code);
-  if (coming.at.load(std::memory_order_relaxed) != nullptr)
-    put_coming(); // of the code under a handler
   coming.bytes = bytes;
   coming.code = code;
   coming.site = site;
@@ -188,8 +197,8 @@ void on_atomic(const void* at, std::size_t bytes, const void* code, const Operat
   }
   __atomic_fetch_or(const_cast<char*>(static_cast<const char*>(at)), char{0}, __ATOMIC_SEQ_CST);
   settle_transaction(code);
-  const SiteNumber site = site_of_store(code);
   const Lock locked;
+  const SiteNumber site = site_of_store(code);
   if (judge() == nullptr) put_coming_of_others({});
   if (operation() && !is_unrecorded()) put_store(EventKind::store, author(), at, bytes, site);
 }

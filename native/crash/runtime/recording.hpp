@@ -162,7 +162,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
-/// Where the calling thread stores.
+/// Where the calling thread stores. The lock is held.
 SiteNumber site_of_store(const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
