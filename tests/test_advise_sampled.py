@@ -149,6 +149,43 @@ def test_a_table_that_grew_is_placed_where_it_was_first_allocated(
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
+#: Blocks and mappings that are freed, moved or unmapped before a sample of them is read.
+FLEETING = """#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+enum { BYTES = 40 << 20 };
+int main(void) {
+  long sum = 0;
+  char* grown = NULL;
+  for (int i = 0; i < 20; ++i) {
+    char* block = malloc(BYTES);
+    memset(block, i, BYTES);
+    sum += block[i];
+    free(block);
+    block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(block, i, BYTES);
+    sum += block[i];
+    munmap(block, BYTES);
+    grown = realloc(grown, (i + 1) << 21);
+    memset(grown + (i << 21), i, 1 << 21);
+  }
+  return sum == grown[7];
+}
+"""
+
+
+def test_memory_counts_once_however_soon_it_is_freed(
+    run_nearfar: RunNearfar, host: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "fleeting.c").write_text(FLEETING)
+    subprocess.run(["cc", "-O1", "-g", "fleeting.c", "-o", "fleeting"], check=True, cwd=tmp_path)
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", "./fleeting")
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    assert found["fixed_bytes"] < 16 << 20  # of 1.6 GiB that were touched
+    assert 70 << 20 < found["movable_bytes"] < 160 << 20  # of 80 MiB at a time
+
+
 def test_a_table_that_does_not_fit_the_budget_is_near_in_part(
     run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
 ) -> None:

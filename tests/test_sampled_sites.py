@@ -192,6 +192,34 @@ def test_what_is_left_over_in_a_process_with_a_log_is_not_placed() -> None:
     assert found.touched.fixed_pages == 2048
 
 
+def test_pages_of_the_allocation_log_are_no_memory_of_the_program() -> None:
+    data = [place("mapping"), place("heap", (1, 0x500), allocations=3, allocated_bytes=MIB)]
+    seen = samples(
+        (CLOCK, spread(HEAP, MIB, 5), 2),
+        (FAULT, pages(FILE, 8 * MIB), 0),  # the log has no place
+        (FAULT, pages(REGION, 2 * MIB), 1),
+    )
+    found = held(FixedSampler(data, []), seen, faults=2560)
+    assert found.touched.fixed_pages == 512
+    assert sum(found.touched.small) == 512
+
+
+def test_peaks_at_different_times_are_not_added() -> None:
+    """The bytes that are live at the end do not say when most were."""
+    seen = samples((CLOCK, spread(HEAP, MIB, 128), 1))
+    data = [
+        place("heap", (1, 0x500), peak_bytes=8 * MIB, held=[(10, 6 * MIB), (40, 0)]),
+        place("heap", (1, 0x600), peak_bytes=4 * MIB, held=[(60, 3 * MIB), (100, 0)]),
+        place("heap", (1, 0x700), peak_bytes=2 * MIB, held=[(110, 0)]),  # never seen alive
+    ]
+    for each in data:
+        each |= {"allocations": 1, "allocated_bytes": each["peak_bytes"]}
+    found = held(FixedSampler(data, []), seen)
+    sizes = [found.sizes[site.number] for site in found.sites if site.kind == "heap"]
+    assert [each.max() for each in sizes] == [8 * MIB, 4 * MIB, 2 * MIB]
+    assert sum(sizes).max() == 8 * MIB
+
+
 def test_globals_and_mapped_files_are_named_by_their_file() -> None:
     data = [
         place("statics", (1, 0), begin=GLOBALS, bytes=4 * MIB),
