@@ -217,7 +217,8 @@ def _page_walk(result: AdviceResult) -> list[str]:
     walk = format_quantity("latency_ns", result.near_page_walk_ns)
     pages = format_size(result.near_page_bytes or 0)
     return [
-        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages"
+        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages; "
+        "the latency above is without it, as on huge pages"
     ]
 
 
