@@ -24,8 +24,10 @@ class Maps:
     def __init__(self) -> None:
         self.now: list[tuple[int, int, int, str]] = []
 
-    def regions(self) -> list[tuple[int, int, int, bytes]]:
-        return [(process, begin, end, name.encode()) for process, begin, end, name in self.now]
+    def regions(self) -> list[tuple[int, int, int, bytes, bool]]:
+        return [
+            (process, begin, end, name.encode(), False) for process, begin, end, name in self.now
+        ]
 
 
 def all_pages(region: SampledRegion) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:

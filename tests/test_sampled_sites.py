@@ -38,8 +38,12 @@ class FixedSampler:
     def files(self) -> list[tuple[bytes, str]]:
         return [(b"", ""), PROGRAM, (b"/dev/shm/shared (deleted)", "")]
 
-    def regions(self) -> list[tuple[int, int, int, bytes]]:
-        return [(pid, begin, end, name.encode()) for pid, begin, end, name in self._regions]
+    def regions(self) -> list[tuple[int, int, int, bytes, bool]]:
+        of_programs = {PROGRAM[0]}
+        return [
+            (pid, begin, end, name.encode(), name.encode() in of_programs)
+            for pid, begin, end, name in self._regions
+        ]
 
 
 def place(kind: str = "unknown", *frames: tuple[int, int], **others: Any) -> dict[str, Any]:
@@ -166,6 +170,23 @@ def test_memory_of_a_process_without_a_log_is_named_by_region() -> None:
     of_region = seen["address"] >= REGION
     of_region &= seen["address"] < GLOBALS
     assert set(found.numbers[of_region]) == {named["map=anonymous size=67108864..268435455"].number}
+
+
+def test_globals_of_a_running_process_have_their_own_pages() -> None:
+    """Those of zeroed data are anonymous memory next to the heap."""
+    data = [place("statics", (1, 0), begin=GLOBALS, bytes=8 * MIB), place("mapping", name="[heap]")]
+    regions: list[tuple[int, int, int, str]] = [
+        (7, GLOBALS, GLOBALS + 8 * MIB, "/bin/program"),
+        (7, GLOBALS + 8 * MIB, GLOBALS + 16 * MIB, "[heap]"),
+    ]
+    seen = samples((CLOCK, spread(GLOBALS, 8 * MIB, 50), 1))
+    chunks = np.array([GLOBALS, GLOBALS + 8 * MIB], np.uint64)
+    in_memory = Resident(np.full(2, 7, np.int32), chunks, np.array([1024.0, 512]))
+    found = held(FixedSampler(data, regions), seen, in_memory)
+    assert {site.selector: site.peak_bytes for site in found.sites if site.is_movable()} == {
+        f"globals={PROGRAM[1]}": 4 * MIB,
+        "map=heap": 2 * MIB,
+    }
 
 
 def test_memory_that_processes_share_counts_once() -> None:
