@@ -337,7 +337,10 @@ def test_near_memory_that_the_program_did_not_run_on_is_said() -> None:
     lines = basis(converted)
     assert lines[1] == "observed on dram of this machine: 157 ns; stalls are converted to laptop"
     assert lines[2] == f"near laptop: 108 ns, 35 GB/s ({CAPPED}), 4 KiB pages"
-    assert "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages" in lines
+    assert lines[3] == (
+        "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages; the latency above is "
+        "without it, as on huge pages"
+    )
 
 
 def test_a_figure_that_was_measured_next_to_other_programs_says_so() -> None:

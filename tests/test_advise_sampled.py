@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from conftest import RunNearfar
 from nearfar._native import NativeError, Sampler
 from nearfar.records.numbers import Quantity, numbers
 from nearfar.store import read_run
+from nearfar.workflows import sampled_run
+from nearfar.workflows.host_here import HostChoice
+from nearfar.workflows.observation import AdviceRequest
 from small_host import write_small_host
 
 #: Two tables of 64 MiB: one is chased in random order, the other is written once. A third, of 16
@@ -147,6 +151,62 @@ def test_a_table_that_grew_is_placed_where_it_was_first_allocated(
     tier = ("--tier", "far=dram", "--check", "--no-traffic")
     ran = run_nearfar("run", "--plan", found["plan"], *tier, "--", "./grow")
     assert ran.code == 0, ran.stdout + ran.stderr
+
+
+#: Blocks and mappings that are freed, moved or unmapped before a sample of them is read.
+FLEETING = """#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+enum { BYTES = 40 << 20 };
+int main(void) {
+  long sum = 0;
+  char* grown = NULL;
+  for (int i = 0; i < 20; ++i) {
+    char* block = malloc(BYTES);
+    memset(block, i, BYTES);
+    sum += block[i];
+    free(block);
+    block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(block, i, BYTES);
+    sum += block[i];
+    munmap(block, BYTES);
+    grown = realloc(grown, (i + 1) << 21);
+    memset(grown + (i << 21), i, 1 << 21);
+  }
+  return sum == grown[7];
+}
+"""
+
+
+def test_memory_counts_once_however_soon_it_is_freed(
+    run_nearfar: RunNearfar, host: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "fleeting.c").write_text(FLEETING)
+    subprocess.run(["cc", "-O1", "-g", "fleeting.c", "-o", "fleeting"], check=True, cwd=tmp_path)
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", "./fleeting")
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    assert found["fixed_bytes"] < 16 << 20  # of 1.6 GiB that were touched
+    assert 70 << 20 < found["movable_bytes"] < 160 << 20  # of 80 MiB at a time
+
+
+@pytest.mark.parametrize(("pages", "every_fault"), [("4k", False), ("thp", True)])
+def test_each_page_fault_is_sampled_where_they_are_few(
+    monkeypatch: pytest.MonkeyPatch, pages: str, *, every_fault: bool
+) -> None:
+    """Of a heap on small pages, each would be a record for 4 KiB, of which most are lost."""
+    seen: list[bool] = []
+
+    def sampled(*_: object, large_pages: bool) -> SimpleNamespace:
+        seen.append(large_pages)
+        return SimpleNamespace(code=0)
+
+    monkeypatch.setattr(sampled_run, "sample_program", sampled)
+    monkeypatch.setattr("nearfar.measure.memory.large_pages_everywhere", lambda: False)
+    near = f"dram,pages={pages}"
+    wanted = AdviceRequest(("/bin/true",), None, ("cxl-asic",), near, HostChoice(), 1.0)
+    sampled_run._once(wanted, 1_000_000)
+    assert seen == [every_fault]
 
 
 def test_a_table_that_does_not_fit_the_budget_is_near_in_part(

@@ -724,3 +724,17 @@ def test_a_program_that_ends_without_destructors(run_nearfar: RunNearfar, tmp_pa
     assert document(done)["warnings"] == [
         f"only {pools[0]} is judged; the program also maps {pools[1]} (see --pool)"
     ]
+
+
+@pytest.mark.parametrize("optimization", ["-O0", "-O1", "-O2"])
+def test_functions_of_system_headers_are_at_the_line_that_calls_them(
+    optimization: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    source = PROGRAMS / "system_headers.cpp"
+    program = tmp_path / "system_headers"
+    subprocess.run(["g++", "-g", optimization, source, "-o", program], check=True)
+    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))["findings"]
+    lines = source.read_text().splitlines()
+    stored = {f"{source}:{n}" for n, line in enumerate(lines, 1) if line.endswith("// STORED")}
+    assert {one["place"] for one in found} == stored
+    assert not [line for one in found for line in one["inlined_into"] if "/usr/" in line]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,138 @@ def test_locks_in_the_pool_are_not_judged(
     found = document(done)
     assert (done.code, found["verdict"]) == (0, "clean"), done
     assert not [one for one in found["findings"] if one["level"] == "error"]
+
+
+@pytest.mark.parametrize("way", ["inherit", "robust"])
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_mutexes_that_the_kernel_changes(
+    recorder: str, way: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "kernel_locks", "-pthread")
+    pool = str(tmp_path / "pool")
+    flags = ("--json", "-", "--recorder", recorder)
+    done = run_nearfar("crash", "lint", *flags, "--", str(program), pool, way)
+    found = document(done)
+    assert not [one for one in found["findings"] if one["level"] == "error"], found
+    refused = [one for one in found["warnings"] if "mutex lies in the pool" in one]
+    if recorder == "instrumented":
+        assert (done.code, found["warnings"]) == (0, [])
+        return
+    # The program itself ends well.
+    assert (done.code, found["warnings"]) == (3, refused), done
+    again = run_nearfar("crash", "run", "--", str(program), pool, way)
+    again.assert_refused(3, "mutex lies in the pool")
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_program_may_track_its_stores_by_protected_pages(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "tracked_writes")
+    for verb in ("run", "lint"):
+        found = judged(run_nearfar, verb, recorder, program)
+        errors = [one for one in found["findings"] if one.get("level") != "note"]
+        assert (errors, found["warnings"]) == ([], []), found
+    found = judged(run_nearfar, "lint", recorder, program, "forget")
+    errors = [one for one in found["findings"] if one["level"] == "error"]
+    assert [one["rule"] for one in errors] == ["unflushed"], found
+    assert Path(errors[0]["place"]).name in lines_with("tracked_writes", "// FORGOTTEN")
+
+
+def test_threads_that_change_a_word_atomically_are_seen(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for("instrumented", tmp_path, "racing_atomics", "-pthread")
+    found = judged(run_nearfar, "lint", "instrumented", program, "10000")
+    errors = [one for one in found["findings"] if one["level"] == "error"]
+    assert (errors, found["warnings"]) == ([], []), found
+    pool = tmp_path / "pool"
+    for times in (200, 400, 600):
+        pool.unlink(missing_ok=True)
+        flags = ("--recorder", "instrumented", "--budget", "10", "--checker", "true", "--json", "-")
+        done = run_nearfar("crash", "run", *flags, "--", str(program), str(pool), str(times))
+        found = document(done)
+        assert found["warnings"] == []
+        # Four stores of each of four threads, and each new maximum but the first, 0, once.
+        assert found["stores"] == 4 * 4 * times + times - 1
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_pool_that_is_mapped_unseen_is_named(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "unseen_mapping")
+    pool = str(tmp_path / "pool")
+    flags = ("crash", "lint", "--recorder", recorder)
+    for more, way, said in (
+        ((), "", f"maps {pool} by a system call that the recorder does not see"),
+        (("--pool", pool), "", f"maps {pool} by a system call that the recorder does not see"),
+        ((), "empty", f"maps {pool} while it is empty"),
+    ):
+        Path(pool).unlink(missing_ok=True)
+        run_nearfar(*flags, *more, "--", str(program), pool, way).assert_refused(3, said)
+    found = judged(run_nearfar, "run", recorder, program, "late")
+    assert found["verdict"] == "inconclusive"
+    assert any("maps the pool in a way that" in warning for warning in found["warnings"]), found
+
+
+@pytest.fixture
+def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
+    """A file system in memory with room for 16 pages."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_pool_in_a_full_file_system(
+    recorder: str, run_nearfar: RunNearfar, small_tmpfs: Path, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "full_tmpfs")
+    pool = small_tmpfs / "pool"
+    flags = ("--recorder", recorder, "--json", "-", "--", str(program), str(pool))
+    for verb in ("run", "lint"):
+        pool.unlink(missing_ok=True)
+        found = document(run_nearfar("crash", verb, *flags, "40", "8"))
+        assert (found["verdict"], found["warnings"]) == ("clean", [])
+        assert pool.stat().st_blocks * 512 == 8 * 4096  # the recorder takes no space
+        pool.unlink()
+        found = document(run_nearfar("crash", verb, *flags, "40", "40"))
+        assert found["verdict"] == "inconclusive"
+        said = f"was ended by SIGBUS: the file system of {pool} is full"
+        assert any(said in warning for warning in found["warnings"]), found
+    pool.unlink()
+    (small_tmpfs / "other").write_bytes(bytes(64 << 10))
+    done = run_nearfar("crash", "lint", *flags[:2], *flags[4:], "40", "40")
+    done.assert_refused(3, said)
+
+
+@pytest.mark.parametrize(
+    "way", ["context", "thread", "handler", "assembly", "deep", "null", "none"]
+)
+def test_a_stack_in_the_pool_is_refused(way: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compiled_for(
+        "preload", tmp_path, "stack_in_pool", "-pthread", "-Wno-infinite-recursion"
+    )
+    for verb in ("lint", "run"):
+        if verb == "run" and way in ("deep", "null"):
+            continue  # such a program is not started on images
+        found = judged(run_nearfar, verb, "preload", program, way)
+        ended = [one for one in found["warnings"] if "was ended by SIGSEGV" in one]
+        refused = [one for one in found["warnings"] if "a stack of " in one]
+        if way == "none":
+            assert found["warnings"] == []
+            continue
+        assert found["verdict"] == "inconclusive"
+        # The program goes on where that is known before.
+        assert len(ended) == (way in ("assembly", "deep", "null"))
+        assert len(refused) == (way != "null")
 
 
 def test_one_command_may_compile_and_link(tmp_path: Path) -> None:

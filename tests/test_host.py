@@ -25,12 +25,14 @@ from nearfar.measure.session import Samples, Session
 from nearfar.place.figures import memory_of
 from nearfar.profiles import load_host, load_profile, stored_host
 from nearfar.profiles.sheets import read_host, to_toml
+from nearfar.records.advice import AdviceResult, FarAdvice
 from nearfar.records.profile import Host
 from nearfar.records.simulation import Simulation
 from nearfar.tracing.caches import caches_of
-from nearfar.workflows import host_here
+from nearfar.workflows import advice_basis, host_here
 from nearfar.workflows.host_here import HostChoice, StudiedHost, host_for
 from nearfar.workflows.memories import tier_profile
+from nearfar.workflows.observation import NearMemory
 from nearfar.workflows.simulating import SimRequest
 from published import competition
 from stored_host import LAST_CACHE, fixed_host, store
@@ -483,6 +485,29 @@ def test_a_disturbed_bandwidth_caps_no_device() -> None:
         far = memory_of(load_profile("cxl-asic"), near)
         assert 64e9 / far.line == pytest.approx(rate, rel=0.1)
         assert far.capped is capped
+
+
+def test_a_capped_bandwidth_is_shown_as_that_of_the_memory_that_caps_it() -> None:
+    """The model uses the upper end of a disturbed range for both memories, and shows it of none."""
+    memories = disturbed_meter().figures("nearfar", short=True, disturbed=True)
+    host = fixed_host(provisional=True).model_copy(update={"memories": memories})
+    near = tier_profile(host, SMALL, MIB)
+    here = memory_of(near)
+    device = load_profile("cxl-asic")
+    fast = device.figures["read_bandwidth_bytes_per_s"].model_copy(update={"value": 900e9})
+    figures = {**device.figures, "read_bandwidth_bytes_per_s": fast}
+    figures.pop("read_bandwidth_by_threads_bytes_per_s", None)
+    far = device.model_copy(update={"figures": figures})
+    far_memory = memory_of(far, here)
+    result = AdviceResult.model_construct(
+        fars=[FarAdvice.model_construct(intervals={}, provenance={})], intervals={}, provenance={}
+    )
+    advice_basis.add(result, near, [far], [far_memory], NearMemory(near, here, near, here))
+    assert far_memory.capped
+    assert result.far_bandwidth_bytes_per_s == result.near_bandwidth_bytes_per_s
+    ranges = result.intervals
+    assert ranges["far_bandwidth_bytes_per_s"] == ranges["near_bandwidth_bytes_per_s"]
+    assert 64e9 / here.line == pytest.approx(ranges["near_bandwidth_bytes_per_s"][1])
 
 
 def test_passes_are_repeated_until_the_fastest_was_not_preempted() -> None:

@@ -206,3 +206,27 @@ def test_the_table_fits_a_terminal(turns: list[str]) -> None:
     assert "ratios to all-near" in text
     assert "Mean ± σ" in text
     assert "Min … max" in text
+
+
+@pytest.mark.parametrize("runs", [1, 2, 6])
+def test_few_runs_have_no_interval(turns: list[str], runs: int) -> None:
+    from rich.console import Console
+
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(table(compared(["all-near", "all-far"], {"far": "shm:"}, runs)))
+    text = " ".join(console.export_text().split())
+    assert turns
+    assert ("too few runs for an interval: --runs 6" in text) is (runs < 6)
+    assert ("95 % interval" in text) is (runs == 6)
+    assert ("±" in text) is (runs == 6)
+
+
+@pytest.mark.parametrize(("far", "is_dram"), [("shm:", True), ("numa:1", False)])
+def test_shared_memory_is_said_to_be_dram(turns: list[str], far: str, *, is_dram: bool) -> None:
+    from rich.console import Console
+
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(table(compared(["all-near", "all-far"], {"near": "numa:0", "far": far})))
+    assert turns
+    text = " ".join(console.export_text().split())
+    assert text.count("these are times on DRAM, not on far memory") == is_dram

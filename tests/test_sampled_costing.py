@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nearfar.place.figures import Memory, PageWalk, converted
+from nearfar.place.figures import Memory, PageWalk, memory_of
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
@@ -261,7 +261,7 @@ def test_walks_and_streams_are_converted_too() -> None:
     assert (near_s, far_s) == pytest.approx((2.0, 4.0), rel=0.02)
 
 
-def test_a_thread_has_no_more_lines_in_flight_on_another_near_memory() -> None:
+def test_a_thread_has_no_more_lines_in_flight_on_another_memory() -> None:
     """The bandwidth of all threads of a profile is not that of one thread."""
     figures = {"read_latency_ns": 50.0, "read_bandwidth_bytes_per_s": 400e9}
     units = {"read_latency_ns": "ns", "read_bandwidth_bytes_per_s": "B/s"}
@@ -271,6 +271,7 @@ def test_a_thread_has_no_more_lines_in_flight_on_another_near_memory() -> None:
         for key, value in figures.items()
     }
     here = replace(NEAR, walk=PageWalk(7, 3), touch=500.0)
-    found = converted(device.model_copy(update={"figures": made}), here)
+    found = memory_of(device.model_copy(update={"figures": made}), here)
     assert (found.latency, found.line) == (50, 2.5)  # half of the latency here, 5 ns a line
+    assert found.capped
     assert (found.walk, found.touch) == (PageWalk(7, 3), 500)

@@ -38,8 +38,12 @@ class FixedSampler:
     def files(self) -> list[tuple[bytes, str]]:
         return [(b"", ""), PROGRAM, (b"/dev/shm/shared (deleted)", "")]
 
-    def regions(self) -> list[tuple[int, int, int, bytes]]:
-        return [(pid, begin, end, name.encode()) for pid, begin, end, name in self._regions]
+    def regions(self) -> list[tuple[int, int, int, bytes, bool]]:
+        of_programs = {PROGRAM[0]}
+        return [
+            (pid, begin, end, name.encode(), name.encode() in of_programs)
+            for pid, begin, end, name in self._regions
+        ]
 
 
 def place(kind: str = "unknown", *frames: tuple[int, int], **others: Any) -> dict[str, Any]:
@@ -168,6 +172,23 @@ def test_memory_of_a_process_without_a_log_is_named_by_region() -> None:
     assert set(found.numbers[of_region]) == {named["map=anonymous size=67108864..268435455"].number}
 
 
+def test_globals_of_a_running_process_have_their_own_pages() -> None:
+    """Those of zeroed data are anonymous memory next to the heap."""
+    data = [place("statics", (1, 0), begin=GLOBALS, bytes=8 * MIB), place("mapping", name="[heap]")]
+    regions: list[tuple[int, int, int, str]] = [
+        (7, GLOBALS, GLOBALS + 8 * MIB, "/bin/program"),
+        (7, GLOBALS + 8 * MIB, GLOBALS + 16 * MIB, "[heap]"),
+    ]
+    seen = samples((CLOCK, spread(GLOBALS, 8 * MIB, 50), 1))
+    chunks = np.array([GLOBALS, GLOBALS + 8 * MIB], np.uint64)
+    in_memory = Resident(np.full(2, 7, np.int32), chunks, np.array([1024.0, 512]))
+    found = held(FixedSampler(data, regions), seen, in_memory)
+    assert {site.selector: site.peak_bytes for site in found.sites if site.is_movable()} == {
+        f"globals={PROGRAM[1]}": 4 * MIB,
+        "map=heap": 2 * MIB,
+    }
+
+
 def test_memory_that_processes_share_counts_once() -> None:
     path = "/dev/zero (deleted)"
     regions = [(pid, FILE, FILE + 8 * MIB, path) for pid in (7, 8, 9)]
@@ -190,6 +211,34 @@ def test_what_is_left_over_in_a_process_with_a_log_is_not_placed() -> None:
     found = held(FixedSampler(data, [(7, REGION, REGION + 100 * MIB, "")]), seen, faults=2048)
     assert [site.kind for site in found.sites if site.is_movable()] == ["heap"]
     assert found.touched.fixed_pages == 2048
+
+
+def test_pages_of_the_allocation_log_are_no_memory_of_the_program() -> None:
+    data = [place("mapping"), place("heap", (1, 0x500), allocations=3, allocated_bytes=MIB)]
+    seen = samples(
+        (CLOCK, spread(HEAP, MIB, 5), 2),
+        (FAULT, pages(FILE, 8 * MIB), 0),  # the log has no place
+        (FAULT, pages(REGION, 2 * MIB), 1),
+    )
+    found = held(FixedSampler(data, []), seen, faults=2560)
+    assert found.touched.fixed_pages == 512
+    assert sum(found.touched.small) == 512
+
+
+def test_peaks_at_different_times_are_not_added() -> None:
+    """The bytes that are live at the end do not say when most were."""
+    seen = samples((CLOCK, spread(HEAP, MIB, 128), 1))
+    data = [
+        place("heap", (1, 0x500), peak_bytes=8 * MIB, held=[(10, 6 * MIB), (40, 0)]),
+        place("heap", (1, 0x600), peak_bytes=4 * MIB, held=[(60, 3 * MIB), (100, 0)]),
+        place("heap", (1, 0x700), peak_bytes=2 * MIB, held=[(110, 0)]),  # never seen alive
+    ]
+    for each in data:
+        each |= {"allocations": 1, "allocated_bytes": each["peak_bytes"]}
+    found = held(FixedSampler(data, []), seen)
+    sizes = [found.sizes[site.number] for site in found.sites if site.kind == "heap"]
+    assert [each.max() for each in sizes] == [8 * MIB, 4 * MIB, 2 * MIB]
+    assert sum(sizes).max() == 8 * MIB
 
 
 def test_globals_and_mapped_files_are_named_by_their_file() -> None:

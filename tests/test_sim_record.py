@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RunNearfar
+from nearfar.comparison.direction import better
 from nearfar.store import read_run
 from pages import Page
 
@@ -70,6 +71,7 @@ def test_simulations_of_two_memories_match_in_all_figures(
     figures = {(figure["path"], figure["key"]): figure for figure in found["figures"]}
     assert ("simulation/tiers/far", "read_latency_ns") in figures
     assert ("simulation/tiers/far", "row_hit_share") in figures
+    assert better("row_hit_share") is None  # the page policy decides whether hits pay
     assert figures["simulation/tiers/far", "energy_J"]["improved"]
     assert found["only_a"] == found["only_b"] == found["sections"] == []
     assert found["settings"] == [

@@ -124,6 +124,30 @@ def test_the_fast_engine_refuses_what_it_does_not_time_within_5_percent(
     assert any("many writes" in limit for limit in both["limits"])
 
 
+@pytest.mark.parametrize(
+    ("far", "placement", "on_pcm"),
+    [
+        ("ddr4-3200", "all-far", False),
+        ("pcm-lee", "all-far", True),
+        ("pcm-snu-ns", "interleave:1:1", True),
+    ],
+)
+def test_notes_on_pcm_are_those_of_results_on_pcm(
+    run_nearfar: RunNearfar, far: str, placement: str, *, on_pcm: bool
+) -> None:
+    common = (*STREAM, "--near", "ddr4-3200", "--far", far, "--placement", placement)
+    found = simulated(run_nearfar, *common, "--write-share", "0.4", "--engine", "both")
+    text = " ".join(found["limits"])
+    assert ("Flip-N-Write" in text) is on_pcm
+    assert ("the energy of PCM" in text) is on_pcm
+
+
+def test_a_memory_that_is_not_chosen_and_not_used_has_no_notes(run_nearfar: RunNearfar) -> None:
+    found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--placement", "all-near")
+    assert found["tiers"]["far"]["device"] == "pcm-snu-ns"
+    assert not any("Flip-N-Write" in limit for limit in found["limits"])
+
+
 def test_power_states_take_time_and_save_background_energy(run_nearfar: RunNearfar) -> None:
     stream = ("sim", "--pattern", "chase", "--requests", "5000", "--far", "ddr4-3200")
     common = (*stream, "--engine", "exact", "--page-policy", "closed")

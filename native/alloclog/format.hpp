@@ -28,7 +28,7 @@ namespace nearfar::alloclog {
 inline constexpr char variable[] = "NEARFAR_ALLOCATION_LOG";
 
 inline constexpr char magic[8] = {'N', 'F', 'A', 'L', 'L', 'O', 'C', '\n'};
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 
 inline constexpr unsigned address_bits = 47; ///< addresses above are not logged
 inline constexpr unsigned granule_bits = 5;
@@ -36,10 +36,12 @@ inline constexpr unsigned page_bits = 12;
 inline constexpr unsigned unit_bits = 21;
 inline constexpr std::size_t large_bytes = 32 << 10; ///< blocks of at least this size are large
 
-/// A number of a site; in level 0 with a bit more. 0: nothing is known.
+/// A number of a site, with bits of its block. 0: nothing is known.
 using Entry = std::uint16_t;
 inline constexpr Entry site_mask = 0x3fff;
 inline constexpr Entry half_bit = 0x4000; ///< the block begins in the upper half of its granule
+/// The block was freed. Its site is kept for samples that are read later than that.
+inline constexpr Entry freed_bit = 0x8000;
 /// In the log of a forked child: the parent's entry no longer holds.
 inline constexpr Entry freed_entry = site_mask;
 /// The site of all blocks whose own site did not fit.

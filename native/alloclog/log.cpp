@@ -86,6 +86,7 @@ struct AllocationLog::Implementation {
   bool has_child(SlotUse use) const;
   ProcessImage description(ImageNumber number, const Image& image) const;
   void free_released();
+  std::optional<SiteReference> find(pid_t pid, std::uint64_t address, Blocks which) const;
 };
 
 const std::pair<const ImageNumber, Image>*
@@ -218,22 +219,36 @@ std::vector<ProcessImage> AllocationLog::images() const {
   return result;
 }
 
-std::optional<SiteReference> AllocationLog::find(pid_t pid, std::uint64_t address) const {
-  const std::pair<const ImageNumber, Image>* at = implementation_->by_process(pid);
+std::optional<SiteReference> AllocationLog::Implementation::find(pid_t pid, std::uint64_t address,
+                                                                 Blocks which) const {
+  const std::pair<const ImageNumber, Image>* at = by_process(pid);
   std::vector<const SlotFile*> logs;
   std::vector<ImageNumber> numbers;
-  for (; at != nullptr && logs.size() < deepest; at = implementation_->by_use(at->second.parent)) {
+  for (; at != nullptr && logs.size() < deepest; at = by_use(at->second.parent)) {
     logs.push_back(&at->second.file);
     numbers.push_back(at->first);
   }
-  const auto found = look_up(logs, address);
+  const auto found = look_up(logs, address, which);
   if (!found) return std::nullopt;
   return SiteReference{numbers[found->log], found->site};
+}
+
+std::optional<SiteReference> AllocationLog::find(pid_t pid, std::uint64_t address) const {
+  return implementation_->find(pid, address, Blocks::in_use);
+}
+
+std::optional<SiteReference> AllocationLog::find_freed(pid_t pid, std::uint64_t address) const {
+  return implementation_->find(pid, address, Blocks::also_freed);
 }
 
 std::optional<MappedBlock> AllocationLog::find_mapping(pid_t pid, std::uint64_t address) const {
   const auto* image = implementation_->by_process(pid);
   return image == nullptr ? std::nullopt : image->second.mappings.find(address);
+}
+
+std::optional<MappedBlock> AllocationLog::find_unmapped(pid_t pid, std::uint64_t address) const {
+  const auto* image = implementation_->by_process(pid);
+  return image == nullptr ? std::nullopt : image->second.mappings.find_unmapped(address);
 }
 
 std::optional<Site> AllocationLog::site(SiteReference reference) const {

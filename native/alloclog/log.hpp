@@ -95,6 +95,9 @@ public:
   std::optional<SiteReference> find(pid_t pid, std::uint64_t address) const;
   /// What a running process mapped at an address, as of the last poll().
   std::optional<MappedBlock> find_mapping(pid_t pid, std::uint64_t address) const;
+  /// The same of the last block and the last mapping at an address where there is none any more.
+  std::optional<SiteReference> find_freed(pid_t pid, std::uint64_t address) const;
+  std::optional<MappedBlock> find_unmapped(pid_t pid, std::uint64_t address) const;
   /// A site; empty if it does not exist.
   std::optional<Site> site(SiteReference reference) const;
   /// All sites of an image.

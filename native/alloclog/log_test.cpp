@@ -122,6 +122,19 @@ TEST_CASE("what began in the pages of a large block before it did is not found")
   CHECK(log.find(getpid(), heap + 3 * 4096 + 64)->number == 1);
 }
 
+TEST_CASE("a freed block is found as such, unless another has its memory") {
+  AllocationLog log = new_log();
+  Claimed claimed(log);
+  log.poll();
+  claimed.enter(level0_offset, granule_bits, heap, 1 | freed_bit);
+  claimed.enter(level1_offset, page_bits, heap + 4096, 1 | freed_bit);
+  claimed.enter(level0_offset, granule_bits, heap + 4096 + 512, 2);
+  CHECK(!log.find(getpid(), heap).has_value());
+  CHECK(log.find_freed(getpid(), heap)->number == 1);
+  CHECK(log.find_freed(getpid(), heap + 4096)->number == 1);
+  CHECK(log.find(getpid(), heap + 4096 + 600)->number == 2);
+}
+
 TEST_CASE("whatever a program writes, the reader returns") {
   AllocationLog log = new_log();
   Claimed claimed(log);

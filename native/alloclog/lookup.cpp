@@ -6,31 +6,37 @@ namespace nearfar::alloclog {
 
 namespace {
 
-using Logs = std::span<const SlotFile* const>;
+/// The log of the process, and those of its parents.
+struct Logs {
+  std::span<const SlotFile* const> files;
+  Blocks which;
 
-/// Where an entry of one of the logs is a site.
-std::optional<FoundEntry> found(std::size_t log, Entry entry) {
-  const Entry site = entry & site_mask;
-  if (site == 0 || site == freed_entry) return std::nullopt;
-  return FoundEntry{log, site};
-}
+  /// Where an entry of one of the logs is a site.
+  std::optional<FoundEntry> found(std::size_t log, Entry entry) const {
+    const Entry site = entry & site_mask;
+    if (site == 0 || site == freed_entry) return std::nullopt;
+    if (which == Blocks::in_use && (entry & freed_bit) != 0) return std::nullopt;
+    return FoundEntry{log, site};
+  }
+};
 
 /// The entry of the first log that has one; a block that a child freed is not searched further.
-std::optional<FoundEntry> entry_at(Logs logs, const Level& level, std::uint64_t index) {
-  for (std::size_t i = 0; i < logs.size(); ++i) {
+std::optional<FoundEntry> entry_at(const Logs& logs, const Level& level, std::uint64_t index) {
+  for (std::size_t i = 0; i < logs.files.size(); ++i) {
     Entry entry = 0;
-    logs[i]->entries(level, index, {&entry, 1});
-    if (entry != 0) return found(i, entry);
+    logs.files[i]->entries(level, index, {&entry, 1});
+    if (entry != 0) return logs.found(i, entry);
   }
   return std::nullopt;
 }
 
 /// Without the logs whose blocks at this entry a child has freed: they follow the child's.
-Logs not_freed(Logs logs, const Level& level, std::uint64_t index) {
-  for (std::size_t i = 0; i < logs.size(); ++i) {
+Logs not_freed(const Logs& logs, const Level& level, std::uint64_t index) {
+  for (std::size_t i = 0; i < logs.files.size(); ++i) {
     Entry entry = 0;
-    logs[i]->entries(level, index, {&entry, 1});
-    if (entry != 0) return (entry & site_mask) == freed_entry ? logs.first(i + 1) : logs;
+    logs.files[i]->entries(level, index, {&entry, 1});
+    const bool was_freed = (entry & site_mask) == freed_entry || (entry & freed_bit) != 0;
+    if (entry != 0) return was_freed ? Logs{logs.files.first(i + 1), logs.which} : logs;
   }
   return logs;
 }
@@ -39,12 +45,12 @@ constexpr std::size_t page_granules = 1 << (page_bits - granule_bits);
 using PageGranules = std::array<Entry, page_granules>;
 
 /// The last block of a page that begins at `address` or before.
-std::optional<FoundEntry> last_begin(Logs logs, std::uint64_t page, std::uint64_t address) {
+std::optional<FoundEntry> last_begin(const Logs& logs, std::uint64_t page, std::uint64_t address) {
   PageGranules merged{};
   std::array<std::size_t, page_granules> owner{};
-  for (std::size_t i = 0; i < logs.size(); ++i) {
+  for (std::size_t i = 0; i < logs.files.size(); ++i) {
     PageGranules own;
-    logs[i]->entries(level0, page * page_granules, own);
+    logs.files[i]->entries(level0, page * page_granules, own);
     for (std::size_t g = 0; g < page_granules; ++g)
       if (merged[g] == 0 && own[g] != 0) merged[g] = own[g], owner[g] = i;
   }
@@ -53,19 +59,19 @@ std::optional<FoundEntry> last_begin(Logs logs, std::uint64_t page, std::uint64_
     const std::uint64_t granule = (page * page_granules + g) << granule_bits;
     const std::uint64_t begin = granule + ((merged[g] & half_bit) != 0 ? half : 0);
     if (begin > address) continue;
-    if (auto site = found(owner[g], merged[g])) return site;
+    if (auto site = logs.found(owner[g], merged[g])) return site;
   }
   return std::nullopt;
 }
 
 /// The large block that a page begins in.
-std::optional<FoundEntry> large_at(Logs logs, std::uint64_t page) {
+std::optional<FoundEntry> large_at(const Logs& logs, std::uint64_t page) {
   if (auto large = entry_at(logs, level1, page)) return large;
   return entry_at(logs, level2, page >> (unit_bits - page_bits));
 }
 
 /// A page within a large block. What began there before that block did is in level 0 still.
-std::optional<FoundEntry> within_large(Logs logs, std::uint64_t page) {
+std::optional<FoundEntry> within_large(const Logs& logs, std::uint64_t page) {
   const auto large = entry_at(logs, level1, page);
   if (!large) return std::nullopt;
   const auto next = large_at(logs, page + 1);
@@ -74,7 +80,9 @@ std::optional<FoundEntry> within_large(Logs logs, std::uint64_t page) {
 
 } // namespace
 
-std::optional<FoundEntry> look_up(Logs logs, std::uint64_t address) {
+std::optional<FoundEntry> look_up(std::span<const SlotFile* const> files, std::uint64_t address,
+                                  Blocks which) {
+  Logs logs{files, which};
   constexpr std::uint64_t farthest = large_bytes >> page_bits; // pages before, of a small block
   if (address >> address_bits != 0) return std::nullopt;
   if (auto unit = entry_at(logs, level2, address >> unit_bits)) return unit;

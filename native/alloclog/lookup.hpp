@@ -15,12 +15,15 @@
 
 namespace nearfar::alloclog {
 
+enum class Blocks : std::uint8_t { in_use, also_freed };
+
 struct FoundEntry {
   std::size_t log; ///< index into the logs: whose site it is
   Entry site;
 };
 
 /// `logs`: of the process, its parent, and so on.
-std::optional<FoundEntry> look_up(std::span<const SlotFile* const> logs, std::uint64_t address);
+std::optional<FoundEntry> look_up(std::span<const SlotFile* const> logs, std::uint64_t address,
+                                  Blocks which = Blocks::in_use);
 
 } // namespace nearfar::alloclog

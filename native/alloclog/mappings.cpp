@@ -24,11 +24,19 @@ void Mappings::follow(const SlotFile& file, ImageNumber image) {
   }
 }
 
-std::optional<MappedBlock> Mappings::find(std::uint64_t address) const {
-  auto at = ranges_.upper_bound(address);
-  if (at == ranges_.begin()) return std::nullopt;
+std::optional<MappedBlock> Mappings::found(const Ranges& ranges, std::uint64_t address) {
+  auto at = ranges.upper_bound(address);
+  if (at == ranges.begin()) return std::nullopt;
   --at;
   return address < at->second.end ? std::optional(at->second.block) : std::nullopt;
+}
+
+std::optional<MappedBlock> Mappings::find(std::uint64_t address) const {
+  return found(ranges_, address);
+}
+
+std::optional<MappedBlock> Mappings::find_unmapped(std::uint64_t address) const {
+  return found(unmapped_, address);
 }
 
 const MappingTotals* Mappings::totals(std::uint16_t site) const {
@@ -61,16 +69,25 @@ void Mappings::add(const MappedBlock& block, ImageNumber image) {
   totals.peak_live_bytes = std::max(totals.peak_live_bytes, totals.live_bytes);
 }
 
-void Mappings::remove(std::uint64_t begin, std::uint64_t end, ImageNumber image) {
-  auto at = ranges_.upper_bound(begin);
-  if (at != ranges_.begin() && std::prev(at)->second.end > begin) --at;
-  while (at != ranges_.end() && at->first < end) {
+template <class Visit>
+void Mappings::cut(Ranges& ranges, std::uint64_t begin, std::uint64_t end, Visit visit) {
+  auto at = ranges.upper_bound(begin);
+  if (at != ranges.begin() && std::prev(at)->second.end > begin) --at;
+  while (at != ranges.end() && at->first < end) {
     const auto [old_begin, old] = *at;
-    at = ranges_.erase(at);
-    count_removed(old.block.site, std::min(old.end, end) - std::max(old_begin, begin), image);
-    if (old_begin < begin) ranges_[old_begin] = {begin, old.block};
-    if (old.end > end) at = std::next(ranges_.insert_or_assign(end, old).first);
+    at = ranges.erase(at);
+    visit(std::max(old_begin, begin), std::min(old.end, end), old.block);
+    if (old_begin < begin) ranges[old_begin] = {begin, old.block};
+    if (old.end > end) at = std::next(ranges.insert_or_assign(end, old).first);
   }
+}
+
+void Mappings::remove(std::uint64_t begin, std::uint64_t end, ImageNumber image) {
+  cut(ranges_, begin, end, [&](std::uint64_t from, std::uint64_t to, const MappedBlock& block) {
+    count_removed(block.site, to - from, image);
+    cut(unmapped_, from, to, [](std::uint64_t, std::uint64_t, const MappedBlock&) {});
+    if (unmapped_.size() < max_ranges) unmapped_[from] = {to, block};
+  });
 }
 
 void Mappings::count_removed(const SiteReference& site, std::uint64_t bytes, ImageNumber image) {

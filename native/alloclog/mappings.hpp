@@ -51,6 +51,8 @@ public:
   void follow(const SlotFile& file, ImageNumber image);
 
   std::optional<MappedBlock> find(std::uint64_t address) const;
+  /// What was mapped last at an address where nothing is mapped any more.
+  std::optional<MappedBlock> find_unmapped(std::uint64_t address) const;
   /// nullptr if the site has not mapped anything.
   const MappingTotals* totals(std::uint16_t site) const;
   /// Events that were overwritten before they were read.
@@ -62,12 +64,19 @@ private:
     MappedBlock block; ///< that it is of, whole
   };
 
+  using Ranges = std::map<std::uint64_t, Range>; ///< by begin, without overlap
+
+  static std::optional<MappedBlock> found(const Ranges& ranges, std::uint64_t address);
+  /// Takes the ranges between two addresses out, and calls `visit(begin, end, block)` for each.
+  template <class Visit>
+  static void cut(Ranges& ranges, std::uint64_t begin, std::uint64_t end, Visit visit);
   void apply(const MappingEvent& event, ImageNumber image);
   void add(const MappedBlock& block, ImageNumber image);
   void remove(std::uint64_t begin, std::uint64_t end, ImageNumber image);
   void count_removed(const SiteReference& site, std::uint64_t bytes, ImageNumber image);
 
-  std::map<std::uint64_t, Range> ranges_; ///< by begin, without overlap
+  Ranges ranges_;
+  Ranges unmapped_; ///< also where something is mapped again
   std::map<std::uint16_t, MappingTotals> totals_;
   std::uint64_t applied_ = 0; ///< number of the last event
   std::uint64_t lost_ = 0;

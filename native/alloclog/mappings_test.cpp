@@ -80,6 +80,19 @@ TEST_CASE("the parts of a mapping belong to the whole that was mapped") {
   CHECK(found->bytes == 8 * page);
 }
 
+TEST_CASE("what was mapped last at an address is known after it was unmapped") {
+  Written written;
+  written.add(base, 8 * page, 1);
+  written.add(base + 4 * page, 2 * page, 2);
+  written.add(base + 2 * page, 4 * page, unmapped);
+  Mappings mappings;
+  mappings.follow(written.file, 1);
+  CHECK_FALSE(mappings.find(base + 3 * page));
+  CHECK(mappings.find_unmapped(base + 3 * page)->site.number == 1);
+  CHECK(mappings.find_unmapped(base + 5 * page)->site.number == 2);
+  CHECK_FALSE(mappings.find_unmapped(base + 6 * page));
+}
+
 TEST_CASE("an event that is being written is waited for") {
   Written written;
   Mappings mappings;

@@ -141,7 +141,11 @@ private:
   void check(pid_t pid, const Reported& each) {
     last[each.label] = each;
     INFO(each.label, each.address);
-    const auto found = find(pid, each.address);
+    auto found = find(pid, each.address);
+    if (each.label.starts_with("was ")) {
+      CHECK(!found.has_value());
+      found = log.find_freed(pid, each.address);
+    }
     CHECK(found.has_value() == (each.function != 0));
     if (!found || each.function == 0) return;
     const auto site = log.site(*found);
@@ -175,6 +179,12 @@ TEST_CASE("the callers of a call site are known") {
 TEST_CASE("an address belongs to the block that has it now") {
   Checked checked;
   checked.run(in_c, "reused");
+  CHECK(checked.stops == 2);
+}
+
+TEST_CASE("large blocks that were freed or moved are known until others have their memory") {
+  Checked checked;
+  checked.run(in_c, "freed");
   CHECK(checked.stops == 2);
 }
 

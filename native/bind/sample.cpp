@@ -81,7 +81,8 @@ nb::list regions(const Sampler& sampler) {
   nb::list list;
   for (const ProcessRegion& region : sampler.regions())
     list.append(nb::make_tuple(region.process, region.begin, region.end,
-                               nb::bytes(region.name.data(), region.name.size())));
+                               nb::bytes(region.name.data(), region.name.size()),
+                               region.is_statics));
   return list;
 }
 

@@ -14,6 +14,12 @@ namespace nearfar::os {
 
 namespace {
 
+/// A name of something that cannot be executed is a mistake of the caller.
+Errc code_of(int failed) {
+  if (failed == ENOENT) return Errc::not_found;
+  return failed == ENOEXEC || failed == EACCES ? Errc::bad_input : Errc::os_error;
+}
+
 Result<pid_t> start(char* const* arguments, const char* input, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -29,9 +35,10 @@ Result<pid_t> start(char* const* arguments, const char* input, int output) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
-    return Error::make(failed == ENOENT ? Errc::not_found : Errc::os_error, "cannot run '%s': %s",
-                       arguments[0], std::strerror(failed))
-        .try_next("name a program that exists and may be run");
+    return Error::make(code_of(failed), "cannot run '%s': %s", arguments[0], std::strerror(failed))
+        .try_next(failed == ENOEXEC
+                      ? "name a program of this machine, or a script that begins with #!"
+                      : "name a program that exists and may be run");
   return child;
 }
 

@@ -14,8 +14,13 @@ constexpr std::uint64_t max_stack = 8 << 20;
 /// The same of stacks that the kernel does not name: those of coroutines lie among other data.
 constexpr std::uint64_t max_unnamed_stack = 256 << 10;
 
-/// Memory of the allocation log, which the program accesses in its place.
+/// Memory of the allocation log and data of its library, which the program accesses in its place.
 constexpr std::string_view own_memory = "/memfd:nearfar-";
+constexpr std::string_view own_library = "/libnearfar-allocation-log.so";
+
+bool is_own(std::string_view path) {
+  return path.starts_with(own_memory) || path.ends_with(own_library);
+}
 
 std::uint64_t rounded(double value) {
   return value > 0 ? static_cast<std::uint64_t>(std::llround(value)) : 0;
@@ -30,7 +35,8 @@ DataRegion of_kind(trace::SiteKind kind) {
 } // namespace
 
 bool DataRegions::is_logged(pid_t process, std::uint64_t address) const {
-  return log_ && (log_->find(process, address) || log_->find_mapping(process, address));
+  return log_ && (log_->find(process, address) || log_->find_mapping(process, address) ||
+                  log_->find_freed(process, address) || log_->find_unmapped(process, address));
 }
 
 std::uint32_t DataRegions::number_of(pid_t process, std::uint64_t address,
@@ -43,6 +49,7 @@ std::uint32_t DataRegions::number_of(pid_t process, std::uint64_t address,
   if (log_)
     if (const auto block = log_->find_mapping(process, address))
       return mapped_region(process, *block);
+  if (const auto number = freed_region(process, address)) return *number;
   return unlogged_region(process, address);
 }
 
@@ -78,16 +85,27 @@ std::uint32_t DataRegions::mapped_region(pid_t process, const alloclog::MappedBl
   return number_of_region(std::move(made));
 }
 
+/// What was freed or unmapped between a sample and its reading.
+std::optional<std::uint32_t> DataRegions::freed_region(pid_t process, std::uint64_t address) {
+  if (!log_) return std::nullopt;
+  if (const auto site = log_->find_freed(process, address))
+    return site_region(process, *site, trace::SiteKind::heap);
+  if (const auto block = log_->find_unmapped(process, address))
+    return mapped_region(process, *block);
+  return std::nullopt;
+}
+
 /// Memory that the log does not have.
 std::uint32_t DataRegions::unlogged_region(pid_t process, std::uint64_t address) {
   DataRegion made = of_kind(trace::SiteKind::mapping);
   const MappedRange* range = processes_.find(process, address);
   if (range == nullptr) return number_of_region(std::move(made));
-  if (processes_.files()[range->file].path.starts_with(own_memory)) return 0;
+  if (is_own(processes_.files()[range->file].path)) return 0;
   made.name = range->name;
   if (range->file != 0) made.frames = {{range->file, 0}};
   if (processes_.files()[range->file].elf) made.kind = trace::SiteKind::statics;
   if (const auto data = processes_.static_data(process, address)) {
+    if (is_own(processes_.files()[data->file].path)) return 0;
     made.kind = trace::SiteKind::statics;
     made.frames = {{data->file, 0}};
     made.begin = data->begin;

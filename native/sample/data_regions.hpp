@@ -61,6 +61,7 @@ private:
 
   std::uint32_t site_region(pid_t process, alloclog::SiteReference site, trace::SiteKind kind);
   std::uint32_t mapped_region(pid_t process, const alloclog::MappedBlock& block);
+  std::optional<std::uint32_t> freed_region(pid_t process, std::uint64_t address);
   std::uint32_t unlogged_region(pid_t process, std::uint64_t address);
   std::uint32_t number_of_region(DataRegion place);
   std::map<std::uint32_t, Totals> totals_of(const alloclog::ProcessImage& image);

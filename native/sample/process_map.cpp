@@ -118,17 +118,38 @@ const MappedRange* ProcessMap::find(pid_t process, std::uint64_t address) const 
 std::vector<ProcessRegion> ProcessMap::regions() const {
   std::vector<ProcessRegion> found;
   for (const auto& [process, its] : processes_)
-    for (const auto& [begin, range] : its.ranges) {
-      if (files_[range.file].elf) continue;
-      const std::string& name = range.file != 0 ? files_[range.file].path : names_[range.name];
-      const bool joins = !found.empty() && found.back().process == process &&
-                         found.back().end == begin && found.back().name == name;
-      if (joins)
-        found.back().end = range.end;
-      else
-        found.push_back({process, begin, range.end, name});
-    }
+    for (const auto& [begin, range] : its.ranges)
+      add_regions(process, range, found);
   return found;
+}
+
+/// Adds the pieces of a range, each of which is static data of one file or none.
+void ProcessMap::add_regions(pid_t process, const MappedRange& range,
+                             std::vector<ProcessRegion>& regions) const {
+  const std::string& name = range.file != 0 ? files_[range.file].path : names_[range.name];
+  const std::map<std::uint64_t, StaticData>& statics = processes_.at(process).statics;
+  const auto join = [&](const ProcessRegion& piece) {
+    ProcessRegion* last = regions.empty() ? nullptr : &regions.back();
+    const bool joins = last != nullptr && last->process == process && last->end == piece.begin &&
+                       last->name == piece.name && last->is_statics == piece.is_statics;
+    if (joins)
+      last->end = piece.end;
+    else
+      regions.push_back(piece);
+  };
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    if (const auto data = static_data(process, at)) {
+      const std::uint64_t end = std::min(data->end, range.end);
+      join({process, at, end, files_[data->file].path, true});
+      at = end;
+      continue;
+    }
+    const auto next = statics.upper_bound(at);
+    const std::uint64_t end =
+        next == statics.end() ? range.end : std::min(range.end, next->second.begin);
+    if (!files_[range.file].elf) join({process, at, end, name});
+    at = end;
+  }
 }
 
 void ProcessMap::add_static_data(Process& process, const MappedRange& range) const {

@@ -36,12 +36,14 @@ struct MappedRange {
 };
 
 /// Neighboring mappings of anonymous memory with one name, or of a file that holds data. The kernel
-/// joins and splits mappings, so that only their whole has a meaning for the program.
+/// joins and splits mappings, so that only their whole has a meaning for the program. Static data of
+/// an ELF file is a region of its own, whatever mappings it is in.
 struct ProcessRegion {
   pid_t process = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::string name; ///< the kernel's, or the path
+  bool is_statics = false;
 };
 
 /// Initialized and zeroed data of an ELF file, in whole pages.
@@ -75,7 +77,7 @@ public:
 
   /// The kernel's names of anonymous memory; the first is empty.
   std::span<const std::string> names() const { return names_; }
-  /// All data of all processes that is not in files of code.
+  /// All data of all processes, without constants in files of code.
   std::vector<ProcessRegion> regions() const;
   /// What the program or a library has at an address; empty if that is not their data.
   std::optional<StaticData> static_data(pid_t process, std::uint64_t address) const;
@@ -97,6 +99,8 @@ private:
     bool has_anonymous = false;                  ///< records of data mappings were made
   };
 
+  void add_regions(pid_t process, const MappedRange& range,
+                   std::vector<ProcessRegion>& regions) const;
   void add_static_data(Process& process, const MappedRange& range) const;
   std::uint32_t file_number(const std::string& path);
   std::uint32_t name_number(const std::string& name);

@@ -106,6 +106,24 @@ TEST_CASE("initialized and zeroed globals are static data of this program") {
   CHECK_FALSE(map.static_data(getpid(), reinterpret_cast<std::uint64_t>(&getpid)));
 }
 
+TEST_CASE("static data is a region of its own, whatever anonymous memory is next to it") {
+  ProcessMap map;
+  REQUIRE(map.read(getpid()));
+  const auto data = map.static_data(getpid(), reinterpret_cast<std::uint64_t>(&initialized_global));
+  REQUIRE(data);
+  map.add(getpid(), range(data->end, data->end + 0x3000));
+  std::vector<ProcessRegion> found;
+  for (const ProcessRegion& region : map.regions())
+    if (region.begin < data->end + 0x3000 && region.end > data->begin) found.push_back(region);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].is_statics);
+  CHECK(found[0].begin == data->begin);
+  CHECK(found[0].end == data->end);
+  CHECK(found[0].name == map.files()[data->file].path);
+  CHECK_FALSE(found[1].is_statics);
+  CHECK(found[1].begin == data->end);
+}
+
 TEST_CASE("the code of this program is found in its file by its address") {
   ProcessMap map;
   REQUIRE(map.read(getpid()));

@@ -29,7 +29,7 @@ perf::Sample as_record(pid_t process, const alloclog::ClockSample& sample) {
 
 /// Whether a region may hold data that is placed: not a file, nor a stack.
 bool is_placed(const ProcessRegion& region) {
-  return region.name.empty() || region.name == "[heap]";
+  return region.name.empty() || region.name == "[heap]" || region.is_statics;
 }
 
 /// Takes the chunks of a run of pages that were not there before, each with its pages.

@@ -219,14 +219,14 @@ void* enter_resized(void* block, std::size_t bytes, Entry site, std::size_t trac
   const Removed removed = untrack(address);
   if (removed.site != 0) {
     add_live(site_record(removed.site), -static_cast<std::int64_t>(weight_of(removed.bytes).bytes));
-    if (removed.bytes >= large_bytes) cover(address, removed.bytes, state.freed);
+    if (removed.bytes >= large_bytes) cover(address, removed.bytes, removed.site | freed_bit);
   } else if (entry == 0 && state.freed != 0) { // the parent's
     const std::size_t bytes =
         usable_bytes != 0 ? usable_bytes : malloc_usable_size(reinterpret_cast<void*>(address));
     if (bytes >= large_bytes) cover(address, bytes, state.freed);
   }
   const Entry before = entry;
-  entry = state.freed;
+  entry = removed.site != 0 ? static_cast<Entry>(before | freed_bit) : state.freed;
   return {true, before, removed.bytes};
 }
 

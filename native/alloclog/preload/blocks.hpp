@@ -2,7 +2,8 @@
 //
 // Order          a block is entered after the program's malloc returned it; a tracked one is taken out
 //                before free() gets it, so that an address has one owner.
-// Freed blocks   of small blocks that are not tracked stay in the shadow until their memory has another
+// Freed blocks   tracked ones stay in the shadow, marked as freed: a sample of a block is read some
+//                time later. Of small blocks that are not tracked stay in the shadow until their memory has another
 //                block, which takes their entries out: free() of a block that is in no cache would
 //                otherwise wait for the shadow's line too. Whether a block is tracked is known by a
 //                counter that is in a cache. A forked child hides the blocks of its parent that it
@@ -61,7 +62,8 @@ constexpr std::size_t filter_index(std::uint64_t address) {
   if (!is_logged(address)) return 0;
   const Entry entry = __atomic_load_n(&state.level0[address >> granule_bits], __ATOMIC_RELAXED);
   const auto site = static_cast<Entry>(entry & site_mask);
-  return site != freed_entry && (entry & half_bit) == half_of(address) ? site : Entry{0};
+  const bool is_here = (entry & (half_bit | freed_bit)) == half_of(address);
+  return site != freed_entry && is_here ? site : Entry{0};
 }
 
 /// Takes a block out. The process must have a log. `usable_bytes`: see remove_written().

@@ -83,6 +83,28 @@ static void reused(void) {
   show();
 }
 
+/// Blocks that are freed, or moved, before the test looks.
+static void freed(void) {
+  mallopt(M_MMAP_THRESHOLD, 512 << 10); // so that no other block gets their memory
+  void* small = by_malloc(1 << 20);
+  void* large = by_malloc(50 << 20);
+  char* moved = by_malloc(40 << 20);
+  char* behind = by_other_malloc(40 << 20); // so that it cannot grow in place
+  free(small);
+  free(large);
+  report_ends("was freed", small, 1 << 20, by_malloc);
+  report_ends("was freed", large, 50 << 20, by_malloc);
+  char* now = by_realloc(moved, 400 << 20);
+  if (now == moved || behind == NULL) abort();
+  report_ends("was moved", moved, 20 << 20, by_malloc);
+  report_ends("moved", now, 400 << 20, by_malloc);
+  show();
+  free(now);
+  void* again = by_other_malloc(400 << 20);
+  report_ends("again", again, 400 << 20, by_other_malloc);
+  show();
+}
+
 /// A child that has blocks of its parent, frees some, and allocates its own.
 static void forked(void) {
   void* kept = by_malloc(500);
@@ -243,6 +265,7 @@ int main(int count, char** arguments) {
   const char* self = "/proc/self/exe";
   if (strcmp(scenario, "kinds") == 0) every_kind();
   if (strcmp(scenario, "reused") == 0) reused();
+  if (strcmp(scenario, "freed") == 0) freed();
   if (strcmp(scenario, "forked") == 0) forked();
   if (strcmp(scenario, "executed") == 0) executed(self);
   if (strcmp(scenario, "closed") == 0) closed_descriptors();

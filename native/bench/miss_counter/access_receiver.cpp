@@ -23,7 +23,11 @@ inline void on_read(const void* at, std::size_t bytes, const void*) {
 inline void on_write(const void* at, std::size_t bytes, const void*) {
   pass_on(at, bytes, nearfar::cache::Access::store);
 }
-inline void on_atomic(const void*, bool) {}
+template <class Operation>
+void on_atomic(const void* at, std::size_t bytes, const void* code, const Operation& operation) {
+  on_write(at, bytes, code);
+  operation();
+}
 
 } // namespace
 

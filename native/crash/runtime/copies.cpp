@@ -44,9 +44,10 @@ struct Part {
   std::size_t bytes;
 };
 Part first_part(char* at, std::size_t bytes) {
-  if (const RecordedRegion* region = region_of(at); region != nullptr && region->writable) {
+  if (const RecordedRegion* region = region_of(at); region != nullptr) {
     const auto into = static_cast<std::size_t>(at - region->start);
-    return {region->alias + into, std::min(bytes, region->bytes - into)};
+    const std::size_t part = same_right(*region, at, bytes);
+    return {region->is_writable(into) ? region->alias + into : at, part};
   }
   for (int i = 0; i < regions.count; ++i)
     if (regions.region[i].start > at)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "crash/runtime/judging.hpp"
@@ -19,10 +21,19 @@ constexpr std::uint64_t most_pages = 4096;
 
 std::uint64_t pool_bytes = 0;
 std::uint64_t stride = page_bytes; ///< from one page that is compared to the next
+bool is_in_memory = false;         ///< the file is in tmpfs
 char* kept = nullptr;              ///< these pages, one after another
 
 /// libpmemobj stores without callbacks, too.
 bool is_counted() { return seen == Seen::faults || !has_libpmemobj(); }
+
+/// Whether a page was never stored to, if that is known: there, a look would take space, which a file
+/// system may not have.
+bool is_hole(const char* page, std::uint64_t bytes) {
+  unsigned char is_there = 1;
+  return is_in_memory && mincore(const_cast<char*>(page), bytes, &is_there) == 0 &&
+         (is_there & 1) == 0;
+}
 
 std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t size) {
   if (std::memcmp(then, now, size) == 0) return 0;
@@ -35,6 +46,8 @@ std::uint64_t unseen_in(const char* then, const char* now, std::uint64_t size) {
 } // namespace
 
 bool begin_coverage(int fd, std::uint64_t bytes) {
+  struct statfs system {};
+  is_in_memory = fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
   const std::uint64_t pages = (bytes + page_bytes - 1) / page_bytes; // the last one may be a part
   pool_bytes = bytes;
   stride = (pages + most_pages - 1) / most_pages * page_bytes;
@@ -77,6 +90,7 @@ std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
     const std::uint64_t size = std::min(page_bytes, end - at);
     char* const then = kept == nullptr ? shadow + at : kept + at / stride * page_bytes;
     const char* const now = region.alias + (at - region.offset);
+    if (is_hole(now, size)) continue;
     bytes += unseen_in(then, now, size);
     std::memcpy(then, now, size); // counted once
   }

@@ -48,6 +48,27 @@ void each_part(const void* at, std::size_t bytes, Visit visit) {
   }
 }
 
+/// compare() with what was stored by now. Other threads with callbacks may store at this moment.
+std::size_t compare_stored(const RecordedRegion& region, std::uint64_t into, std::size_t bytes,
+                           const Stored& changes) {
+  const auto compare_part = [&](const char* now, std::uint64_t at, std::size_t part) {
+    return compare(now, region.offset + at, part, EventKind::store, author(), changes);
+  };
+  if (seen == Seen::faults || __libc_single_threaded != 0)
+    return compare_part(region.alias + into, into, bytes);
+  std::size_t changed = 0;
+  char copy[1024];
+  for (const std::uint64_t end = into + bytes; into < end; into += sizeof copy) {
+    const std::size_t part = std::min<std::size_t>(sizeof copy, end - into);
+    if (std::memcmp(region.alias + into, recording.shadow + region.offset + into, part) == 0)
+      continue;
+    std::memcpy(copy, region.alias + into, part);
+    settle_in_copy(region, into, {copy, part});
+    changed += compare_part(copy, into, part);
+  }
+  return changed;
+}
+
 /// Before lines are flushed: records what was stored to them and has not been seen. With faults,
 /// that is what another thread stored while the page was open; with callbacks, what code without
 /// them stored.
@@ -66,25 +87,9 @@ void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
   const bool of_library = !faults && is_in_library(code);
   const Stored changes =
       of_library ? Stored{.site = site_of(*recording.writer, code)} : Stored{0, 0};
-  const std::size_t changed =
-      compare(region.alias + into, offset, lines, EventKind::store, author(), changes);
+  const std::size_t changed = compare_stored(region, into, lines, changes);
   if (faults || of_library || recording.has_children) return;
   recording.unseen += in_words(changed);
-}
-
-void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site) {
-  char* const shadow = recording.shadow;
-  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
-    // What was there already changes no image: a thread that waits for a lock would fill the log.
-    if (judge() == nullptr && !two_hosts &&
-        std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
-      return;
-    if (shadow != nullptr)
-      std::memcpy(shadow + region.offset + into, region.alias + into, part);
-    else
-      keep_seen(region.offset + into, part, region.alias + into);
-    put(kind, who, region.offset + into, part, region.alias + into, site);
-  });
 }
 
 /// Flushes of the whole pool; an event has less than 4 GiB.
@@ -129,6 +134,27 @@ void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, c
                    site.number, size, address});
   else
     recording.writer->event(kind, who.thread, site.number, address, size, data, who.host);
+}
+
+void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site) {
+  char* const shadow = recording.shadow;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    // What was there already changes no image: a thread that waits for a lock would fill the log.
+    if (judge() == nullptr && !two_hosts &&
+        std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
+      return;
+    if (shadow != nullptr)
+      std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    else
+      keep_seen(region.offset + into, part, region.alias + into);
+    put(kind, who, region.offset + into, part, region.alias + into, site);
+  });
+}
+
+void keep_store(const void* at, std::size_t bytes) {
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    keep_seen(region.offset + into, part, region.alias + into);
+  });
 }
 
 bool Stored::is_of_another(std::uint64_t at) const { return at < begin || at >= end; }
@@ -227,13 +253,7 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   if (!is_unrecorded()) put_store(kind, author(), at, bytes, site_of(*recording.writer, code));
 }
 
-void report_store_of(Author who, const void* at, std::size_t bytes, SiteNumber site) {
-  const Lock locked;
-  if (!is_unrecorded()) put_store(EventKind::store, who, at, bytes, site);
-}
-
 SiteNumber site_of_store(const void* code) {
-  const Lock locked;
   return recording.writer == nullptr ? SiteNumber{} : site_of(*recording.writer, code);
 }
 

@@ -29,6 +29,11 @@ inline constexpr Author outside{UINT16_MAX, 0};
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
          std::optional<SiteNumber> site);
 
+/// A store that was made already: takes its bytes from memory and updates the shadow.
+void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site);
+/// One that was judged before it was made.
+void keep_store(const void* at, std::size_t bytes);
+
 /// A store by an instruction: the bytes of the pool that it writes, and where it is.
 struct Stored {
   std::uint64_t begin = 0, end = ~std::uint64_t{0};

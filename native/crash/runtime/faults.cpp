@@ -61,6 +61,7 @@ void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void*
   const bool handled = (earlier.sa_flags & SA_SIGINFO) != 0 ||
                        (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN);
   if (!handled) {
+    if (signal == SIGSEGV) note_own_fault();
     handles_faults = handles_traps = false; // so that the kernel gets what follows
     sigaction(signal, &earlier, nullptr);
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
@@ -80,13 +81,16 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   auto* machine = static_cast<ucontext_t*>(context);
   const bool writes = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;
   const RecordedRegion* region = region_of(info->si_addr);
-  if (!writes || region == nullptr || !region->writable || open_pages == max_pages) {
+  const auto into = static_cast<std::size_t>(
+      region == nullptr ? 0 : static_cast<char*>(info->si_addr) - region->start);
+  if (!writes || region == nullptr || !region->is_writable(into) || open_pages == max_pages) {
     pass_on(signal, earlier_fault, info, context);
     return;
   }
   void* page =
       reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(page_bytes - 1));
   syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE);
+  if (has_failed()) return;
   if (open_pages == 0) { // a signal that came before the step would store to the open page unseen
     blocked_before = blocked(machine);
     block(machine, ~ours);
@@ -107,7 +111,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
     report_changes(kind, {{open_page[i].fault, stored_bytes(stepped)}, stores_all(stepped)},
                    static_cast<const char*>(stepped) + 1);
-    syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
+    if (!has_failed()) syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }
   open_pages = 0;
   block(machine, blocked_before);

@@ -42,6 +42,24 @@ void report_lock(const volatile void* at, std::size_t bytes, const void* code) {
 
 } // namespace nearfar::crash::runtime
 
+namespace {
+
+/// Of the type of a mutex, as glibc has it in the mutex (PTHREAD_MUTEX_ROBUST_NORMAL_NP and
+/// PTHREAD_MUTEX_PRIO_INHERIT_NP of its nptl/pthreadP.h).
+constexpr int is_robust = 16, inherits_priority = 32;
+
+/// The kernel itself stores to such a mutex, which it cannot in a page that is read-only: the program
+/// would go on without the mutex, or wait for it forever.
+void refuse_lock_of_kernel(const pthread_mutex_t* mutex) {
+  using namespace nearfar::crash::runtime;
+  if (seen != Seen::faults || regions.count == 0 || region_of(mutex) == nullptr) return;
+  if ((mutex->__data.__kind & (is_robust | inherits_priority)) != 0)
+    end_recording("a robust or priority-inheriting mutex lies in the pool: use --recorder "
+                  "instrumented, or other memory for it");
+}
+
+} // namespace
+
 using nearfar::crash::runtime::report_lock;
 using nearfar::crash::runtime::settle_stores;
 
@@ -62,6 +80,19 @@ using nearfar::crash::runtime::settle_stores;
     return real arguments;                                                                         \
   }
 
+#define NEARFAR_MUTEX(name, parameters, arguments)                                                 \
+  NEARFAR_EXPORT int name parameters noexcept {                                                    \
+    static auto* const real = reinterpret_cast<int(*) parameters>(dlsym(RTLD_NEXT, #name));        \
+    refuse_lock_of_kernel(mutex);                                                                  \
+    return real arguments;                                                                         \
+  }
+NEARFAR_MUTEX(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
+NEARFAR_MUTEX(pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
+NEARFAR_MUTEX(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const timespec* until),
+              (mutex, until))
+NEARFAR_MUTEX(pthread_mutex_clocklock,
+              (pthread_mutex_t * mutex, clockid_t clock, const timespec* until),
+              (mutex, clock, until))
 NEARFAR_LOCK(int, pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t* how),
              (mutex, how), mutex, noexcept)
 NEARFAR_LOCK(int, pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex), mutex, noexcept)

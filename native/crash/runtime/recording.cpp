@@ -22,6 +22,7 @@
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/turns.hpp"
 #include "crash/runtime/unrecorded.hpp"
+#include "crash/runtime/unseen_mappings.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
 
@@ -37,6 +38,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
+constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -46,31 +48,65 @@ dev_t pool_device;
 ino_t pool_file;
 char pool_path[4096] = "";
 bool pool_known = false;
-bool noted = false;       ///< that a child stores
+bool noted = false; ///< that a child stores
+bool maps_empty_file = false;
 bool other_files = false; ///< the program maps more than the pool
 pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
+std::atomic<bool> failed{false};
+
+/// Calls visit(offset in the file, bytes, what it holds) for parts of a range of the file. It is read, not
+/// mapped: in memory (tmpfs), a page that is mapped and looked at takes space. False if it cannot be read.
+template <class Visit>
+bool read_parts(int fd, std::uint64_t offset, std::uint64_t bytes, const Visit& visit) {
+  alignas(page_bytes) static char part[16 * page_bytes]; // under the lock of the log
+  for (const std::uint64_t end = offset + bytes; offset < end;) {
+    const std::uint64_t most = std::min<std::uint64_t>(sizeof part, end - offset);
+    const auto got = syscall(SYS_pread64, fd, part, sizeof part, offset);
+    if (got <= 0) return got == 0;
+    visit(offset, std::min(most, static_cast<std::uint64_t>(got)), part);
+    offset += std::min(most, static_cast<std::uint64_t>(got));
+  }
+  return true;
+}
 
 /// The whole file as it is now, durable before anything was recorded: a library may map a part of
 /// it first.
 bool take_image(int fd, std::size_t bytes) {
-  void* mapped =
-      reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
-  if (mapped == MAP_FAILED) return false;
-  const auto* now = static_cast<const char*>(mapped);
-  for (std::size_t at = 0; at < bytes; at += page_bytes) {
-    const std::size_t part = std::min(page_bytes, bytes - at);
-    if (std::memcmp(now + at, recording.shadow + at, part) == 0) continue;
-    std::memcpy(recording.shadow + at, now + at, part);
-    if (judge() == nullptr) recording.writer->image(at, now + at, part);
-  }
-  syscall(SYS_munmap, mapped, bytes);
-  return true;
+  return read_parts(fd, 0, bytes, [](std::uint64_t offset, std::size_t size, const char* now) {
+    for (std::size_t at = 0; at < size; at += page_bytes) {
+      const std::size_t part = std::min(page_bytes, size - at);
+      char* const old = recording.shadow + offset + at;
+      if (std::memcmp(now + at, old, part) == 0) continue;
+      std::memcpy(old, now + at, part);
+      if (judge() == nullptr) recording.writer->image(offset + at, now + at, part);
+    }
+  });
 }
 
 /// Notes a process that is not recorded: the file that it maps, or nothing for a child of fork() that
 /// stores to the pool.
 void note_process(const char* mapped_file) { note_unrecorded(log_path, mapped_file); }
+
+/// Whether a file is the one that the user named as the pool.
+bool is_wanted(const struct stat& file) {
+  struct stat named;
+  return stat(wanted_pool, &named) == 0 && named.st_dev == file.st_dev &&
+         named.st_ino == file.st_ino;
+}
+
+bool is_pool(const struct stat& file) {
+  return pool_known && file.st_dev == pool_device && file.st_ino == pool_file;
+}
+
+/// Notes a mapping of the pool, or, where none was seen, of what the pool may be.
+void note_unseen_mapping(const UnseenMapping& found) {
+  if (pool_known ? !is_pool(found.file) : wanted_pool[0] != '\0' && !is_wanted(found.file)) return;
+  char line[4096 + 32];
+  std::snprintf(line, sizeof line, "%s %s", maps_empty_file ? "mapped empty" : "mapped unseen",
+                found.path);
+  note_unrecorded(log_path, line);
+}
 
 /// Makes the log. A process that maps nothing leaves that to the one that it starts (env, a shell), and
 /// the first that does is recorded.
@@ -117,22 +153,27 @@ void stop() {
   log_path[0] = '\0';
 }
 
-/// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason.
+/// The program has all the rights again that it asked for.
+void give_back(const RecordedRegion& region) {
+  for (std::size_t at = 0; at < region.bytes;) {
+    const std::size_t part = same_right(region, region.start + at, region.bytes - at);
+    if (region.is_writable(at))
+      syscall(SYS_mprotect, region.start + at, part, PROT_READ | PROT_WRITE);
+    at += part;
+  }
+}
+
+/// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
+/// program goes on as it would alone.
 void fail(const char* why) {
   std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
   recording.writer->give_up(why);
+  note_unrecorded(log_path, own_fault); // what faults from here on
   stop();
-}
-
-/// Whether a file is the one that the user named as the pool.
-bool is_wanted(const struct stat& file) {
-  struct stat named;
-  return stat(wanted_pool, &named) == 0 && named.st_dev == file.st_dev &&
-         named.st_ino == file.st_ino;
-}
-
-bool is_pool(const struct stat& file) {
-  return pool_known && file.st_dev == pool_device && file.st_ino == pool_file;
+  failed = true;
+  if (seen == Seen::faults)
+    for (int i = 0; i < regions.count; ++i)
+      give_back(regions.region[i]);
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -153,9 +194,51 @@ void write_coverage() {
     recording.writer->unseen_bytes(recording.unseen);
 }
 
+std::size_t page_count(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes; }
+
+/// The program may store to pages of a region, or no longer. False if there is no memory to know it.
+bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, bool gives) {
+  if (bytes == region.bytes && region.denied == nullptr) {
+    region.writable = gives;
+    return true;
+  }
+  const std::size_t pages = page_count(region.bytes);
+  if (region.denied == nullptr) {
+    void* const made = reinterpret_cast<void*>(syscall(
+        SYS_mmap, nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (made == MAP_FAILED) return false;
+    auto* const denied = static_cast<bool*>(made);
+    std::fill_n(denied, pages, !region.writable);
+    region.denied = denied;
+    region.writable = true;
+  }
+  std::fill_n(region.denied + static_cast<std::size_t>(begin - region.start) / page_bytes,
+              page_count(bytes), !gives);
+  return true;
+}
+
 void watch(const RecordedRegion& region) {
   if (seen == Seen::faults && region.writable)
     syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+}
+
+/// keep_watch() of a part of one region. False if there is no memory for its rights.
+bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protection) {
+  char* const begin = std::max(first, region.start);
+  char* const end = std::min(last, region.start + region.bytes);
+  if (begin >= end) return true;
+  const auto bytes = static_cast<std::size_t>(end - begin);
+  const bool gives = (protection & PROT_WRITE) != 0;
+  if (gives && seen == Seen::faults && !has_failed())
+    syscall(SYS_mprotect, begin, bytes, protection & ~PROT_WRITE);
+  return change_right(region, begin, bytes, gives);
+}
+
+/// Records what has changed in a part of the file since the shadow was right.
+bool compare_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  return read_parts(fd, offset, bytes, [](std::uint64_t at, std::size_t size, const char* now) {
+    compare(now, at, size, EventKind::nt_store, outside, {});
+  });
 }
 
 /// A second mapping of the same bytes, writable if the descriptor allows it; null if there is none.
@@ -174,12 +257,24 @@ bool started() { return log_path[0] != '\0'; }
 
 void expect_child() { recording.has_children = true; }
 
+void note_own_fault() {
+  if (is_recorded()) note_unrecorded(log_path, own_fault);
+}
+
 bool is_unrecorded() {
   if (recording.writer != nullptr) return false;
   if (forked && !noted) note_process("");
   noted = noted || forked;
   return true;
 }
+
+void end_recording(const char* why) {
+  settle_stores();
+  const Lock locked;
+  if (recording.writer != nullptr) fail(why);
+}
+
+bool has_failed() { return failed; }
 
 bool is_pool(int fd) {
   struct stat file;
@@ -206,6 +301,7 @@ void finish() {
   settle_stores();
   settle_stores_of_others(); // what they stored is not unseen
   const Lock locked;
+  if (started() && (is_recorded() || !pool_known)) for_each_unseen_mapping(note_unseen_mapping);
   if (!is_recorded()) return;
   write_coverage();
   recording.writer->end();
@@ -218,8 +314,12 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   const bool writable = (protection & PROT_WRITE) != 0;
   struct stat file;
   if (!started() || fd < 0 || (shared != MAP_SHARED && shared != MAP_SHARED_VALIDATE) ||
-      fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size == 0)
+      fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
     return;
+  if (file.st_size == 0) {
+    maps_empty_file = true;
+    return;
+  }
   if (wanted_pool[0] != '\0' && !is_wanted(file)) return;
   if (!writable && (!is_pool(file) || is_unrecorded()))
     return; // of the pool: it may be flushed there
@@ -242,7 +342,8 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   char* const alias = map_alias(bytes, fd, offset);
   if (alias == nullptr) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  if (recording.shadow != nullptr) compare(alias, at, inside, EventKind::nt_store, outside, {});
+  if (recording.shadow != nullptr && !compare_file(fd, at, inside))
+    return fail("the pool cannot be read");
   put(EventKind::fence, outside, 0, 0, nullptr, {});
   recording.writer->flush();
   const RecordedRegion region{static_cast<char*>(start), bytes, at, alias, writable};
@@ -262,6 +363,7 @@ void unmapped(void* start, std::size_t bytes) {
       continue;
     recording.unseen += count_unseen(region, recording.shadow);
     syscall(SYS_munmap, region.alias, region.bytes);
+    if (region.denied != nullptr) syscall(SYS_munmap, region.denied, page_count(region.bytes));
     region = regions.region[--regions.count];
     --i;
   }
@@ -315,24 +417,31 @@ void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
 }
 
 void keep_watch(void* start, std::size_t bytes, int protection) {
-  auto* const first = static_cast<char*>(start);
-  for (int i = 0; i < regions.count; ++i) {
-    RecordedRegion& region = regions.region[i];
-    char* const begin = std::max(first, region.start);
-    char* const end = std::min(first + bytes, region.start + region.bytes);
-    if (begin >= end) continue;
-    const bool gives = (protection & PROT_WRITE) != 0;
-    if (gives || static_cast<std::size_t>(end - begin) == region.bytes) region.writable = gives;
-    if (gives && seen == Seen::faults)
-      syscall(SYS_mprotect, begin, end - begin, protection & ~PROT_WRITE);
+  char* const end = static_cast<char*>(start) + page_count(bytes) * page_bytes;
+  bool known = true;
+  {
+    const Lock locked;
+    for (int i = 0; i < regions.count; ++i)
+      known &= keep_watch_of(regions.region[i], static_cast<char*>(start), end, protection);
   }
+  if (!known) end_recording("no memory for the rights of pages");
+}
+
+std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes) {
+  const std::size_t end = std::min(into + bytes, region.bytes);
+  std::size_t next = into;
+  while (next < end && region.is_writable(next) == region.is_writable(into))
+    next = (next / page_bytes + 1) * page_bytes;
+  return std::min(next, end) - into;
 }
 
 char* writable(void* at, std::size_t bytes) {
   const RecordedRegion* region = region_of(at);
-  if (region == nullptr || !region->writable) return nullptr;
+  if (region == nullptr) return nullptr;
   const auto into = static_cast<std::size_t>(static_cast<const char*>(at) - region->start);
-  return bytes <= region->bytes - into ? region->alias + into : nullptr;
+  if (!region->is_writable(into)) return nullptr;
+  return bytes <= same_right(*region, static_cast<const char*>(at), bytes) ? region->alias + into
+                                                                           : nullptr;
 }
 
 } // namespace nearfar::crash::runtime

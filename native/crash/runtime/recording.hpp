@@ -33,7 +33,14 @@ struct RecordedRegion {
   std::size_t bytes = 0;
   std::uint64_t offset = 0; ///< in the pool
   char* alias = nullptr;    ///< the same pages; writable if the program's descriptor is
-  bool writable = false;    ///< by the program
+  bool writable = false;    ///< by the program, but for the pages that are denied
+  bool* denied = nullptr;   ///< by page, once the program has changed the rights of some: no stores
+
+  /// Whether the program may store to the page at an offset of the region.
+  bool is_writable(std::size_t into) const {
+    return writable && (denied == nullptr || !denied[into / page_bytes]);
+  }
+  static constexpr std::size_t page_bytes = 4096;
 };
 
 /// Where stores are looked for; no region where `count` is 0.
@@ -79,6 +86,14 @@ void resized(int fd);
 std::optional<std::uint64_t> end_watch(void* start);
 /// Begins it again, where the region is now.
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
+/// How many of `bytes` from an offset of the region on are in pages with the same right.
+std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes);
+inline std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes) {
+  const auto into = static_cast<std::size_t>(at - region.start);
+  const std::size_t left = region.bytes - into;
+  if (region.denied == nullptr) return bytes < left ? bytes : left;
+  return pages_of_same_right(region, into, bytes);
+}
 /// For mprotect(): knows what the program may store to, and takes the right to do so away again.
 void keep_watch(void* start, std::size_t bytes, int protection);
 
@@ -100,6 +115,12 @@ void use_thread_number(std::uint16_t number);
 bool is_pool(int fd);
 /// The program starts a process, which may store to the pool.
 void expect_child();
+/// Notes that a fault which is not the recorder's is about to end the program.
+void note_own_fault();
+/// Ends the recording for this reason, of which the user learns; the program goes on unrecorded.
+void end_recording(const char* why);
+/// Whether that has happened: the pool is no longer protected.
+bool has_failed();
 /// Whether stores are not recorded: in a child of fork(), which is noted, or after a failure.
 bool is_unrecorded();
 
@@ -118,6 +139,9 @@ struct Range {
 };
 /// Records such stores of other threads that were made, to all of the pool or to lines of a range.
 void settle_stores_of_others(std::optional<Range> lines = {});
+/// Of bytes of a region that were copied before, under the lock that is held: what others store there
+/// at any moment is as the log has it.
+void settle_in_copy(const RecordedRegion& region, std::uint64_t into, std::span<char> copy);
 /// Such stores of the calling thread, which ends later, can be found by others.
 void begin_callbacks_of_thread();
 void end_callbacks_of_thread();
@@ -138,9 +162,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
 void report_clflush(const void* at, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
-/// One that a callback announced, of this thread or of another.
-void report_store_of(Author who, const void* at, std::size_t bytes, SiteNumber site);
-/// Where the calling thread stores.
+/// Where the calling thread stores. The lock is held.
 SiteNumber site_of_store(const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);

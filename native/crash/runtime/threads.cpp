@@ -4,6 +4,7 @@
 #include <spawn.h>
 
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/stacks.hpp"
 #include "crash/runtime/turns.hpp"
 
 namespace nearfar::crash::runtime {
@@ -51,6 +52,7 @@ extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
   using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static auto* const real = reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
   settle_stores();
+  refuse_stack_of(attributes);
   if (!has_turns() && (!started() || seen != Seen::callbacks))
     return real(thread, attributes, start, argument);
   auto* const made = new Created{start, argument, number_thread()};

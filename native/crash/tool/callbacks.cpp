@@ -13,7 +13,11 @@ inline void on_read(const void* at, std::size_t bytes, const void*) {
 inline void on_write(const void* at, std::size_t bytes, const void*) {
   nearfar::crash::on_write(at, bytes);
 }
-inline void on_atomic(const void*, bool) {}
+template <class Operation>
+void on_atomic(const void* at, std::size_t bytes, const void* code, const Operation& operation) {
+  on_write(at, bytes, code);
+  operation();
+}
 
 } // namespace
 

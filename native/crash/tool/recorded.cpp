@@ -9,7 +9,9 @@ namespace nearfar::crash {
 
 Error nothing_mapped() {
   return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
-      .try_next("map the pool shared and writable, from a regular file");
+      .try_next(
+          "map the pool shared and writable, from a regular file, with mmap() of the C library "
+          "as a shared library");
 }
 
 Error nothing_stored(const storelog::ReadLog& read) {
@@ -17,6 +19,9 @@ Error nothing_stored(const storelog::ReadLog& read) {
     return Error::make(Errc::bad_input, "no store to '%s' was seen, although it has changed",
                        read.pool_path.c_str())
         .try_next("docs/tutorials/crash.md lists what is recorded; try the other --recorder");
+  if (!read.complete)
+    return Error::make(Errc::unsupported, "no store was recorded: %s", read.ending.c_str())
+        .try_next("docs/tutorials/crash.md lists what can be recorded");
   return Error::make(Errc::bad_input, "the program changed nothing in '%s'", read.pool_path.c_str())
       .try_next("start with a new pool, or have the program store other values");
 }
@@ -50,8 +55,9 @@ Result<storelog::ReadLog> read_written(const char* file, bool contents) {
   Result<storelog::ReadLog> read = storelog::read_log(file, contents);
   if (read && read->uninstrumented)
     return Error::make(Errc::bad_input, "no code of the program is compiled for the recorder")
-        .try_next("record it with --recorder preload, or compile it, without -flto, with: nearfar "
-                  "crash flags compile");
+        .try_next(
+            "record it with --recorder preload, or compile it with: nearfar crash flags compile "
+            "(with -flto, link it with these, too)");
   if (read && read->log.pool_bytes == 0 && !read->ending.empty())
     return Error::make(Errc::bad_input, "the pool cannot be recorded: %s", read->ending.c_str())
         .try_next("use a smaller pool");

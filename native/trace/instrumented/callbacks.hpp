@@ -3,10 +3,10 @@
 // Names and signatures are those of LLVM's ThreadSanitizer interface, which GCC shares; its library
 // is not linked. Included by one file of a program or library, which defines before it, in this
 // namespace scope, on_read(at, bytes, code) and on_write(at, bytes, code): called before the
-// access, `code` being the return address into the program; and on_atomic(at, stored), called after
-// an atomic operation that was announced as a write: `stored` is false if an exchange has failed; and
-// on_init(), called when a module that is compiled so is loaded. That file is compiled without
-// instrumentation.
+// access, `code` being the return address into the program; and on_atomic(at, bytes, code, operation),
+// called in place of on_write() where an atomic operation stores: it must call operation(), which
+// returns false if an exchange has failed; and on_init(), called when a module that is compiled so is
+// loaded. That file is compiled without instrumentation.
 #pragma once
 
 #include <cstddef>
@@ -59,10 +59,12 @@ NEARFAR_ACCESS(16)
 // order, for one thread explores and speed is elsewhere.
 #define NEARFAR_ATOMIC_CHANGE(bits, type, builtin, name)                                           \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
+    type result{};                                                                                 \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
-    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const type result = builtin##name(at, value, __ATOMIC_SEQ_CST);                                \
-    on_atomic(const_cast<type*>(at), true);                                                        \
+    on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                               \
+      result = builtin##name(at, value, __ATOMIC_SEQ_CST);                                         \
+      return true;                                                                                 \
+    });                                                                                            \
     return result;                                                                                 \
   }
 #define NEARFAR_ATOMIC(bits, type, builtin)                                                        \
@@ -71,15 +73,18 @@ NEARFAR_ACCESS(16)
     return builtin##load_n(at, __ATOMIC_SEQ_CST);                                                  \
   }                                                                                                \
   NEARFAR_CALLBACK void __tsan_atomic##bits##_store(volatile type* at, type value, int) {          \
-    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    builtin##store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
-    on_atomic(const_cast<type*>(at), true);                                                        \
+    on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                               \
+      builtin##store_n(at, value, __ATOMIC_SEQ_CST);                                               \
+      return true;                                                                                 \
+    });                                                                                            \
   }                                                                                                \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {       \
+    type result{};                                                                                 \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
-    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const type result = builtin##exchange_n(at, value, __ATOMIC_SEQ_CST);                          \
-    on_atomic(const_cast<type*>(at), true);                                                        \
+    on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                               \
+      result = builtin##exchange_n(at, value, __ATOMIC_SEQ_CST);                                   \
+      return true;                                                                                 \
+    });                                                                                            \
     return result;                                                                                 \
   }                                                                                                \
   NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_add)                                            \
@@ -90,11 +95,14 @@ NEARFAR_ACCESS(16)
   NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_nand)                                           \
   NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_strong(                              \
       volatile type* at, type* expected, type value, int, int) {                                   \
+    bool done = false;                                                                             \
+    type found = *expected;                                                                        \
     on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
-    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
-    const bool done = builtin##compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,    \
-                                                  __ATOMIC_SEQ_CST);                               \
-    on_atomic(const_cast<type*>(at), done);                                                        \
+    on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                               \
+      return done = builtin##compare_exchange_n(at, &found, value, false, __ATOMIC_SEQ_CST,        \
+                                                __ATOMIC_SEQ_CST);                                 \
+    });                                                                                            \
+    if (!done) *expected = found;                                                                  \
     return done;                                                                                   \
   }                                                                                                \
   NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_weak(                                \

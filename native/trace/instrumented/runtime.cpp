@@ -87,7 +87,11 @@ inline void on_init() {}
                                             const void* code) {
   access(at, bytes, true, code);
 }
-inline void on_atomic(const void*, bool) {}
+template <class Operation>
+void on_atomic(const void* at, std::size_t bytes, const void* code, const Operation& operation) {
+  on_write(at, bytes, code);
+  operation();
+}
 
 int record_module(dl_phdr_info* info, std::size_t, void* recorder) {
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {

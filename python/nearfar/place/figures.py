@@ -5,14 +5,16 @@ threads; otherwise it follows from the device's bandwidth. For a device without 
 assumed to have as many lines in flight as on near memory. Devices with timings only (``dram-snu``)
 cost an access on a closed page.
 
-A memory with at least the latency of near memory is not streamed faster than near memory, although
-its profile may have more bandwidth: that of other cores, or of all threads. A tier that was
-measured on this machine gets the latency of near memory if the ranges of both latencies overlap.
+A core has at most as many lines in flight on another memory as on near memory. The bandwidth of a
+profile, of near or far memory, is therefore capped at what a thread draws from this machine's
+memory (or may draw, if that was measured while other programs ran), times the ratio of latencies if
+the profile's is shorter. A tier that was measured on this machine is capped only if its latency is
+not shorter; it gets the latency of near memory if the ranges of both latencies overlap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
@@ -126,7 +128,7 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     Raises BadInputError if a profile has neither a latency nor timings to compute one from.
     """
     latency, low, high, write = _latency(profile)
-    if like and _measured_here(profile) and low <= like.high and like.low <= high:
+    if like and measured_here(profile) and low <= like.high and like.low <= high:
         latency, write = like.latency, max(write, like.latency)
         low, high = min(low, latency), max(high, latency)
     read_line = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
@@ -149,9 +151,11 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     if like and assumed:
         read_line = write_line = like.line * latency / like.latency
     capped = False
-    if like and latency >= like.latency:
-        capped = like.line > read_line and not _measured_here(profile)
-        read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
+    if like and (latency >= like.latency or not measured_here(profile)):
+        part = min(latency / like.latency, 1.0)
+        capped = part * like.line > read_line
+        read_line = max(read_line, part * like.line)
+        write_line = max(write_line, part * like.write_line)
     return Memory(
         profile.name,
         *(latency, low, high, read_line, write_line, walk, shift),
@@ -176,23 +180,8 @@ def _walks(profile: Profile) -> tuple[PageWalk, tuple[PageWalk, PageWalk]]:
     return PageWalk(alone.value or 0.0, overlapped.value or 0.0), (low, high)
 
 
-def converted(near: Profile, here: Memory) -> Memory:
-    """Near memory of a program that was observed on another memory, ``here``.
-
-    A thread has as many lines in flight on both, so that its bandwidth is at most in proportion to
-    their latencies, whatever all threads reach.
-    """
-    memory = memory_of(near, here)
-    part = min(memory.latency / here.latency, 1.0)
-    return replace(
-        memory,
-        line=max(memory.line, part * here.line),
-        write_line=max(memory.write_line, part * here.write_line),
-        capped=memory.capped or memory.line < part * here.line,
-    )
-
-
-def _measured_here(profile: Profile) -> bool:
+def measured_here(profile: Profile) -> bool:
+    """Whether a profile is of a tier of this machine."""
     figure = profile.figures.get("read_latency_ns")
     return figure is not None and figure.origin == Origin.MEASURED
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 
+#: The place of data that is not the program's (native/sample/data_regions.hpp).
+UNKNOWN = 0
 #: Memory with at least this many sampled faults per 2 MiB is on small pages: of their 512 first
 #: touches, at least one in 16 is sampled.
 _FAULTS_ON_SMALL_PAGES = 2
@@ -82,7 +84,8 @@ def _touches(
     faults: PageFaults,
     resident: Resident | None,
 ) -> LocatedTouches:
-    """First touches: sampled page faults, which stand for all of them, or pages in memory."""
+    """First touches: sampled page faults, which stand for all of them, or pages in memory. Those of
+    unknown data are left out: they are of the allocation log, which the program runs without."""
     import numpy as np
 
     if resident is not None:
@@ -92,6 +95,7 @@ def _touches(
     pages = samples["period"][is_fault].astype(np.float64)
     if len(pages):
         pages *= max(faults.count, 1) / pages.sum()
+    pages = np.where(samples["data"][is_fault] == UNKNOWN, 0.0, pages)
     touched = located.where(is_fault)
     if faults.everywhere_large:
         pages[_on_large_pages(touched)] *= SMALL_IN_LARGE

@@ -22,12 +22,14 @@ _NAMED, _DELETED = "[anon:", " (deleted)"
 
 @dataclass(frozen=True)
 class SampledRegion:
-    """A region of a process, from ``begin`` to before ``end``; ``name``: as in /proc/PID/maps."""
+    """A region of a process, from ``begin`` to before ``end``; ``name``: as in /proc/PID/maps.
+    ``is_statics``: data of the program or library of this name."""
 
     process: int
     begin: int
     end: int
     name: str
+    is_statics: bool = False
 
     def selector(self) -> str:
         """Its name in a plan; empty if it has none: stacks and pages of the kernel."""

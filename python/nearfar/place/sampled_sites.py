@@ -84,6 +84,7 @@ class SiteTable:
 
         self.places = sampler.data()
         self._files = sampler.files()
+        self._build_ids = {os.fsdecode(path): build_id for path, build_id in self._files}
         self._regions = Regions(regions or regions_now(sampler))
         self.sites: list[Site] = []
         self._known: dict[tuple[str, tuple[Frame, ...], str], int] = {}
@@ -141,11 +142,19 @@ class SiteTable:
         found[outside] = self._regions.find(processes[outside], addresses[outside])
         for index in np.unique(found[found >= 0]):
             region = self._regions.all[index]
-            selector = region.selector()
-            if selector:
-                sites[found == index] = self._site("mapping", (), selector)
+            number = self._site_of_region(region)
+            if number >= 0:
+                sites[found == index] = number
                 begins[found == index], ends[found == index] = region.begin, region.end
         return Located(processes, addresses, sites, begins, ends)
+
+    def _site_of_region(self, region: SampledRegion) -> int:
+        """The site of a region, or -1 if a plan cannot name it."""
+        if region.is_statics:
+            frames = (Frame(region.name, self._build_ids.get(region.name, ""), 0),)
+            return self._site("statics", frames, _globals_selector(frames[0]))
+        selector = region.selector()
+        return self._site("mapping", (), selector) if selector else -1
 
     def divide(
         self, located: Located, is_sample: NDArray[np.bool_], touched: LocatedTouches
@@ -187,8 +196,8 @@ class SiteTable:
 def regions_now(sampler: Sampler) -> tuple[SampledRegion, ...]:
     """The regions of running processes, as of the last poll."""
     return tuple(
-        SampledRegion(process, begin, end, os.fsdecode(name))
-        for process, begin, end, name in sampler.regions()
+        SampledRegion(process, begin, end, os.fsdecode(name), is_statics)
+        for process, begin, end, name, is_statics in sampler.regions()
     )
 
 
@@ -205,9 +214,13 @@ def _selector(place: SampledData, frames: tuple[Frame, ...]) -> str:
     if not frames or frames[0].offset:
         return ""
     if place["kind"] == "statics" and place["begin"]:
-        name = frames[0].in_plan().rpartition("+")[0]
-        return f"globals={name}" if frames[0].is_nameable() else ""
+        return _globals_selector(frames[0])
     return SampledRegion(0, 0, 0, frames[0].path).selector() if place["kind"] == "mapping" else ""
+
+
+def _globals_selector(file: Frame) -> str:
+    """How a plan names the data of a program or library; empty if it cannot."""
+    return f"globals={file.in_plan().rpartition('+')[0]}" if file.is_nameable() else ""
 
 
 def _is_one_mapping(located: Located, mine: NDArray[np.bool_]) -> bool:

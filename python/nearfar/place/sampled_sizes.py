@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from nearfar._native import SampledData
     from nearfar.place.sample_records import Samples
     from nearfar.place.sampled_sites import SiteTable
 
@@ -85,20 +86,29 @@ def sizes_of(table: SiteTable, samples: Samples, pages: Floats) -> Floats:
     begin, end = int(samples["time_ns"].min()), int(samples["time_ns"].max())
     width = max(end - begin, 1) / PARTS
     for number, place in zip(table.numbers, table.places, strict=True):
-        last = 0.0
-        filled = np.zeros(PARTS)
-        for at_ns, live in place["held"]:
-            part = min(max(int((at_ns - begin) / width), 0), PARTS - 1)
-            filled[part:] = last = float(live)
-        if place["peak_bytes"] > filled.max():
-            filled[int(filled.argmax()) if last else 0] = place["peak_bytes"]
-        sizes[number] += filled
+        sizes[number] += _sizes_of(place, begin, width)
     for site in table.sites:
         if site.kind == "heap":
             sizes[site.number] *= resident_fraction(site, pages[site.number])
         else:
             sizes[site.number] = _touched_part(site, sizes[site.number], pages[site.number])
     return sizes
+
+
+def _sizes_of(place: SampledData, begin_ns: int, width_ns: float) -> Floats:
+    """Live bytes of a place over the run, of which the log knows the peak but not its time: it is
+    taken to be when most bytes were seen, or else when the place was seen first."""
+    import numpy as np
+
+    filled = np.zeros(PARTS)
+    parts = [0]
+    for at_ns, live in place["held"]:
+        parts.append(min(max(int((at_ns - begin_ns) / width_ns), 0), PARTS - 1))
+        filled[parts[-1] :] = live
+    if place["peak_bytes"] > filled.max():
+        first = parts[1] if len(parts) > 1 else 0
+        filled[int(filled.argmax()) if filled.any() else first] = place["peak_bytes"]
+    return filled
 
 
 def _touched_part(site: Site, mapped: Floats, pages: float) -> Floats:

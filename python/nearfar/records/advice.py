@@ -14,10 +14,12 @@ from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 LOWER_BOUND = "a lower bound"
 #: A fraction of the samples with unknown addresses above which an answer is uncertain.
 MUCH_UNKNOWN = 0.1
-#: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
 #: Note on the bandwidth of a memory whose profile has none.
 ASSUMED = "assumed: its profile has no bandwidth"
+#: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
 CAPPED = "capped by what this machine's threads can draw"
+#: The same of a tier of this machine that answers no sooner than near memory.
+CAPPED_LIKE_NEAR = "capped at that of near memory, which answers no later"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
 
 

@@ -125,7 +125,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         slowdown slowdown_all_far slowdown_movable_far slowdown_plan unflushed_slowdown regret
         wall_slowdown predicted_slowdown whole_sites_slowdown all_far_slowdown""",
     ),
-    ("ratio", "higher", "time_saved energy_saved row_hit_share"),
+    ("ratio", "higher", "time_saved energy_saved"),
     (
         "ratio",
         None,
@@ -135,7 +135,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         sampled_share share stall_share update_share depth published_slowdown traffic_factor
         uniform_near_share unknown_share unseen_share utilization within_slowdown foreign_cpus
         least_cpu_share spread steal worst_spread cpu_share a b matrix error
-        relative_error time_difference energy_difference""",
+        relative_error time_difference energy_difference row_hit_share""",
     ),
 )
 

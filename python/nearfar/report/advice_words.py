@@ -14,6 +14,7 @@ from nearfar.process.functions import is_library, plain_name
 from nearfar.records.advice import (
     ASSUMED,
     CAPPED,
+    CAPPED_LIKE_NEAR,
     MUCH_UNKNOWN,
     AdviceResult,
     FarAdvice,
@@ -215,7 +216,8 @@ def _page_walk(result: AdviceResult) -> list[str]:
     walk = format_quantity("latency_ns", result.near_page_walk_ns)
     pages = format_size(result.near_page_bytes or 0)
     return [
-        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages"
+        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages; "
+        "the latency above is without it, as on huge pages"
     ]
 
 
@@ -224,7 +226,8 @@ def _remark(shaped: FarAdvice, key: str) -> str:
     note = shaped.provenance[key].note if key in shaped.provenance else ""
     if key.endswith("latency_ns"):
         return _known(shaped, key)
-    remark = next((text for text in (ASSUMED, CAPPED) if note.startswith(text)), None)
+    remarks = (ASSUMED, CAPPED, CAPPED_LIKE_NEAR)
+    remark = next((text for text in remarks if note.startswith(text)), None)
     if key.endswith("bandwidth_bytes_per_s") and remark:
         return f" ({remark})"
     return _known(shaped, key) if DISTURBED in note and key in shaped.intervals else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import bisect
 import os
 import time
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nearfar.place.held_data import Resident
@@ -32,21 +33,49 @@ _MIN_PAUSE_S = 0.2
 _MAX_SHARE = 0.01
 
 
-@dataclass
-class _Seen:
-    """A region, and its pages at the time when most of them were in memory."""
+@dataclass(frozen=True)
+class _Pages:
+    """Pages in memory, by chunks: address and number. ``look``: when they were seen."""
 
-    region: SampledRegion
     look: int
     addresses: NDArray[np.uint64]
     pages: NDArray[np.float64]
 
+    def within(self, begin: int, end: int) -> _Pages:
+        """Those of some addresses. A chunk belongs to the range that it begins in."""
+        import numpy as np
+
+        first, last = np.searchsorted(self.addresses, np.array([begin, end], np.uint64))
+        return _Pages(self.look, self.addresses[first:last], self.pages[first:last])
+
+    def total(self) -> float:
+        """The number of pages."""
+        return float(self.pages.sum())
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A region as of its last look, and its pages when most of them were in memory."""
+
+    region: SampledRegion
+    look: int
+    most: _Pages
+
+    def within(self, begin: int, end: int) -> _Seen:
+        """A part of the region."""
+        region = replace(self.region, begin=begin, end=end)
+        return _Seen(region, self.look, self.most.within(begin, end))
+
 
 class Residency:
-    """Looks at the memory of running processes from time to time: some of it comes and goes."""
+    """Looks at the memory of running processes from time to time: some of it comes and goes.
+
+    Regions grow, join and split between two looks. Each address belongs to the region that was seen
+    there last; the pages of a region are those of one look, whatever regions they belonged to then.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, int, str], _Seen] = {}
+        self._seen: list[_Seen] = []  # by process and address, without overlap
         self._looks = 0
         self._next = time.monotonic() + _MIN_PAUSE_S
 
@@ -62,41 +91,88 @@ class Residency:
     def look(self, sampler: Sampler) -> None:
         """Note the pages in memory, or in swap, of anonymous memory of processes that still run."""
         self._looks += 1
-        for region in regions_now(sampler):
-            addresses, pages = _pages_of(region)
-            key = (region.process, region.begin, region.name)
-            before = self._seen.get(key)
-            if before is not None and before.pages.sum() > pages.sum():
-                addresses, pages = before.addresses, before.pages
-            self._seen[key] = _Seen(region, self._looks, addresses, pages)
+        before = _ByAddress(self._seen)
+        now = []
+        for region in sorted(regions_now(sampler), key=_place):
+            pages = _Pages(self._looks, *_pages_of(region))
+            now.append(_Seen(region, self._looks, _most(pages, region, before.at(region))))
+        after = _ByAddress(now)
+        gone = [part for seen in self._seen for part in _left(seen, after.at(seen.region))]
+        self._seen = sorted([*now, *gone], key=lambda seen: _place(seen.region))
 
     def resident(self) -> Resident:
         """Everything that was seen; of regions that overlap, only the latest one."""
         import numpy as np
 
-        kept: list[_Seen] = []
-        ranges: list[tuple[int, int, int]] = []  # of those, by address
-        for seen in sorted(self._seen.values(), key=lambda one: -one.look):
-            its = (seen.region.process, seen.region.begin, seen.region.end)
-            at = bisect.bisect(ranges, its)
-            if not any(_overlap(its, newer) for newer in ranges[max(at - 1, 0) : at + 1]):
-                ranges.insert(at, its)
-                kept.append(seen)
-        gone = sum(float(one.pages.sum()) for one in kept if one.look < self._looks)
-        none = _Seen(SampledRegion(0, 0, 0, ""), 0, np.zeros(0, np.uint64), np.zeros(0))
+        gone = sum(seen.most.total() for seen in self._seen if seen.look < self._looks)
+        nothing = _Pages(0, np.zeros(0, np.uint64), np.zeros(0))
+        most = [nothing, *(seen.most for seen in self._seen)]
+        processes = [0, *(seen.region.process for seen in self._seen)]
         return Resident(
             np.concatenate(
-                [np.full(len(one.pages), one.region.process, np.int32) for one in [none, *kept]]
+                [
+                    np.full(len(its.pages), process, np.int32)
+                    for process, its in zip(processes, most, strict=True)
+                ]
             ),
-            np.concatenate([one.addresses for one in [none, *kept]]),
-            np.concatenate([one.pages for one in [none, *kept]]),
-            tuple(one.region for one in kept),
+            np.concatenate([its.addresses for its in most]),
+            np.concatenate([its.pages for its in most]),
+            tuple(seen.region for seen in self._seen),
             round(gone) * os.sysconf("SC_PAGESIZE"),
         )
 
 
-def _overlap(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
-    return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]
+def _place(region: SampledRegion) -> tuple[int, int]:
+    return region.process, region.begin
+
+
+class _ByAddress:
+    """Regions without overlap, by process and address."""
+
+    def __init__(self, seen: list[_Seen]) -> None:
+        self._seen = seen
+        self._ends = [(each.region.process, each.region.end) for each in seen]
+
+    def at(self, region: SampledRegion) -> list[_Seen]:
+        """Those that overlap a region."""
+        first = bisect.bisect_right(self._ends, (region.process, region.begin))
+        found = []
+        for each in self._seen[first:]:
+            if _place(each.region) >= (region.process, region.end):
+                break
+            found.append(each)
+        return found
+
+
+def _most(now: _Pages, region: SampledRegion, before: list[_Seen]) -> _Pages:
+    """The pages of a region at the look with most of them. Those that were seen together before,
+    in regions of the same name, are of one look."""
+    import numpy as np
+
+    looks: defaultdict[int, list[_Pages]] = defaultdict(list)
+    for seen in before:
+        if seen.region.name == region.name:
+            looks[seen.most.look].append(seen.most.within(region.begin, region.end))
+    joined = [
+        _Pages(
+            look,
+            np.concatenate([part.addresses for part in parts]),
+            np.concatenate([part.pages for part in parts]),
+        )
+        for look, parts in looks.items()
+    ]
+    return max([now, *joined], key=_Pages.total)
+
+
+def _left(seen: _Seen, newer: list[_Seen]) -> Iterable[_Seen]:
+    """The parts of a region that no newer one has taken the place of."""
+    begin = seen.region.begin
+    for each in newer:
+        if begin < each.region.begin:
+            yield seen.within(begin, each.region.begin)
+        begin = max(begin, each.region.end)
+    if begin < seen.region.end:
+        yield seen.within(begin, seen.region.end)
 
 
 def _pages_of(region: SampledRegion) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:

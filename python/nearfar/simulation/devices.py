@@ -96,6 +96,7 @@ class Device:
     parallelism: int | None = None  # measured outstanding misses of a core
     has_power_down: bool = False
     has_self_refresh: bool = False
+    is_pcm: bool = False  # it wears, or has commands and no refresh
 
     @classmethod
     def of(cls, profile: Profile, *, one_thread: bool = False) -> Device:
@@ -117,6 +118,8 @@ class Device:
             parallelism=round(profile.scalar(parallel)) if parallel in profile.figures else None,
             has_power_down=_has(profile, "tXP"),
             has_self_refresh=_has(profile, "tXS"),
+            is_pcm=endurance in profile.figures
+            or (kind == "commands" and not _has(profile, "tREFI")),
         )
 
 

@@ -149,7 +149,10 @@ def simulate(
         bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0,
         requests_per_s=rate,
         tiers=tiers,
-        limits=[*_limits(near, far, options.controller), *accuracy(engine, outcome, options)],
+        limits=[
+            *_limits(near, far, options.controller),
+            *(_on_pcm(engine, outcome, options) if _has_pcm(near, far, counted) else []),
+        ],
         provenance=_provenance(has_energy=energy is not None),
     )
 
@@ -262,16 +265,23 @@ def simulate_auto(
     return result
 
 
-def accuracy(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
-    """Notes for results in which the fast engine is known to differ from the exact one."""
+def _has_pcm(near: Device, far: Device, counted: list[TierName]) -> bool:
+    """Whether one of the memories in the total is PCM."""
+    devices = {"near": near, "far": far}
+    return any(devices[tier].is_pcm for tier in counted)
+
+
+def _on_pcm(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
+    """What limits results on PCM, and where the fast engine is known to differ from the exact
+    one."""
     if engine != "fast" or options.core != "window":
-        return []
+        return [_FLIP]
     writes = outcome["near"]["writes"] + outcome["far"]["writes"]
-    return [_MANY] if writes > _MANY_WRITES * outcome["requests"] else []
+    return [_FLIP, _MANY] if writes > _MANY_WRITES * outcome["requests"] else [_FLIP]
 
 
 def _limits(near: Device, far: Device, controller: Controller) -> list[str]:
-    fields = [_FLIP]
+    fields = []
     for device in {near.name: near, far.name: far}.values():
         if not device.has_energy:
             fields.append(f"{device.name} has no energy figures: no energy is reported for it")

@@ -90,7 +90,7 @@ class LintFinding:
     address: int  # offset in the pool, of the first occurrence
     bytes: int
     times: int
-    library: str = ""  # the place in the library that was called; empty for the program's own code
+    library: str = ""  # the place in the library or system header that was called; or empty
     inlined_into: tuple[str, ...] = ()  # FILE:LINE of the calls of inlined functions, outward
     calls: tuple[str, ...] = ()  # of the program, that led to the place first, innermost first
     other_calls: tuple[tuple[str, ...], ...] = ()  # the last calls of other ways to the fault
@@ -198,7 +198,7 @@ def _joined(first: LintFinding, again: LintFinding) -> LintFinding:
 
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """The findings with source lines for code addresses, where the programs have them."""
-    from nearfar.verify.symbols import program_calls, source_frames
+    from nearfar.verify.symbols import is_of_system, program_calls, source_frames
 
     found = list(findings)
     known = source_frames(
@@ -208,13 +208,16 @@ def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     def named(finding: LintFinding) -> LintFinding:
         place, *outward = known.get(finding.place, [finding.place])
         library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
+        calls = program_calls(finding.calls, known)
+        if calls and not library and is_of_system(place):  # a template that is not inlined
+            library, place, calls = place, calls[0], calls[1:]
         return replace(
             finding,
             place=place,
             other=other,
             library=library,
             inlined_into=tuple(outward),
-            calls=program_calls(finding.calls, known),
+            calls=calls,
         )
 
     return [named(finding) for finding in found]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import BadInputError
+from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
@@ -25,6 +25,10 @@ HEAP = "libnearfar-crash-heap.so"
 HEAP_FILE = "memfd:nearfar-crash-heap"
 #: The line that the heap leaves next to the log (native/crash/runtime/heap.cpp).
 _HEAP_IS_FULL = "the heap is full"
+#: The line that says that a fault is not the recorder's (native/crash/runtime/recording.cpp).
+_OWN_FAULT = "a fault is its own"
+#: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
+_MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: How long children of a program that has ended may go on.
 _CHILDREN_S = 2.0
 
@@ -98,6 +102,8 @@ def record(
         os.close(held)
         select.select([ended], [], [], _CHILDREN_S)  # its children hold the other end
         os.close(ended)
+    if not log.exists():
+        _refuse_unseen_mapping(program[0], _notes(log))
     if pool and not log.exists():
         raise BadInputError(
             f"{program[0]} did not map {pool}", "give the file that it maps, or leave out --pool"
@@ -109,15 +115,15 @@ def record(
     return done.returncode
 
 
-def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
+def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
     """What a program did that is not in its log, in sentences: how it failed, and which other
     processes stored to the pool, or can have."""
     found = []
     if code:
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        found.append(f"{program[0]} {how}; what it did until then is judged")
-    note = Path(f"{log}.unrecorded")
-    processes = set(note.read_text(errors="surrogateescape").splitlines()) if note.exists() else ()
+        found.append(
+            f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"
+        )
+    processes = _notes(log)
     if "" in processes:
         found.append(
             f"a process that {program[0]} forked stored to the pool: its stores are not judged"
@@ -126,7 +132,83 @@ def unrecorded(program: Sequence[str], log: Path, code: int) -> list[str]:
         found.append("a second process maps the pool for writing: its stores are not judged")
     if _HEAP_IS_FULL in processes:
         found.append("blocks that do not fit in --heap are not judged: give a larger size")
+    if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in processes):
+        found.append(
+            "the program also maps the pool in a way that the recorder does not see: what it stores"
+            " there is not judged"
+        )
     return found
+
+
+def _ending(log: Path, recorder: str, code: int) -> str:
+    """How a program ended that failed."""
+    if code >= 0:
+        return f"ended with {code}"
+    how = f"was ended by {signal.Signals(-code).name}"
+    pool = recorded_pool(log)
+    if _is_lost_fault(log, recorder, code):
+        return (
+            f"{how}: a stack of it lies in the pool or is full, so that no store can be recorded;"
+            " try --recorder instrumented"
+        )
+    if -code != signal.SIGBUS or pool is None:
+        return how
+    if _is_full(pool):
+        return f"{how}: the file system of {pool} is full"
+    return f"{how}: it used a page beyond the end of a file, or the file system was full"
+
+
+def _is_lost_fault(log: Path, recorder: str, code: int) -> bool:
+    """Whether a store faulted and the kernel had no stack for the signal: the default recorder
+    notes the faults of the program's own."""
+    if code != -signal.SIGSEGV or recorder != "preload" or not log.exists():
+        return False
+    return _OWN_FAULT not in _notes(log)
+
+
+def _is_full(file: Path) -> bool:
+    try:
+        system = os.statvfs(file)
+    except OSError:
+        return False
+    return min(system.f_bfree, system.f_bavail) == 0
+
+
+@contextmanager
+def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) -> Iterator[None]:
+    """Adds to a refusal how the program ended, if that is a reason why little was recorded."""
+    try:
+        yield
+    except NearfarError as error:
+        if code != -signal.SIGBUS and not _is_lost_fault(log, recorder, code):
+            raise
+        how = f"{program[0]} {_ending(log, recorder, code)}"
+        raise type(error)(f"{error.what} ({how})", error.next_step) from None
+
+
+def _notes(log: Path) -> set[str]:
+    """The lines that processes have left next to a log (native/crash/runtime/unrecorded.hpp)."""
+    note = Path(f"{log}.unrecorded")
+    if not note.exists():
+        return set()
+    return set(note.read_text(errors="surrogateescape").splitlines())
+
+
+def _refuse_unseen_mapping(program: str, notes: set[str]) -> None:
+    """Of a program whose pool is not known. Raises MachineError."""
+    for line in sorted(notes):
+        if line.startswith(_MAPPED_UNSEEN):
+            file = line.removeprefix(_MAPPED_UNSEEN)
+            raise MachineError(
+                f"{program} maps {file} by a system call that the recorder does not see",
+                "have it call mmap() of the C library, with PROT_WRITE and MAP_SHARED",
+            )
+        if line.startswith(_MAPPED_EMPTY):
+            file = line.removeprefix(_MAPPED_EMPTY)
+            raise MachineError(
+                f"{program} maps {file} while it is empty: the recorder does not see its stores",
+                "give the file its size before it is mapped",
+            )
 
 
 def compile_flags() -> str:

@@ -42,7 +42,7 @@ def source_lines(places: Iterable[str]) -> dict[str, str]:
 
 
 def source_frames(places: Iterable[str]) -> dict[str, list[str]]:
-    """The same, with the lines that each is inlined into, outward."""
+    """The same, with the lines of the program that each is inlined into, outward."""
     from nearfar.verify.inlined import inline_calls_of
     from nearfar.verify.linetable import lines_of
 
@@ -70,9 +70,13 @@ def program_calls(calls: Iterable[str], known: Mapping[str, list[str]]) -> tuple
 
 
 def _own(frames: list[str]) -> list[str]:
-    """From the innermost line of the program itself on, if there is one."""
-    own = (at for at, frame in enumerate(frames) if not _SYSTEM_HEADER.match(frame))
-    return frames[next(own, 0) :]
+    """The lines of the program itself; if there are none, the innermost line."""
+    return [frame for frame in frames if not is_of_system(frame)] or frames[:1]
+
+
+def is_of_system(line: str) -> bool:
+    """Whether a FILE:LINE is in a header of the system or of the compiler."""
+    return bool(_SYSTEM_HEADER.match(line))
 
 
 def _functions(module: str, offsets: dict[str, int]) -> dict[str, str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
+from nearfar.place.figures import measured_here
 from nearfar.profiles.loaded_curves import curves_of
 from nearfar.profiles.pacing import LINE_BYTES
-from nearfar.records.advice import ASSUMED, CAPPED, LOWER_BOUND
+from nearfar.records.advice import ASSUMED, CAPPED, CAPPED_LIKE_NEAR, LOWER_BOUND
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ def add(
     """Add the figures of the memories, as the model used them."""
     here = observed.here_profile
     _add(result, "near", near, observed.memory, here)
+    if observed.memory.capped:
+        _cap_as_shown(result, "near", here)
     if not observed.is_here:
         result.intervals["observed_latency_ns"] = (observed.here.low, observed.here.high)
     for i, (profile, memory) in enumerate(zip(fars, memories, strict=True)):
-        _add(result.fars[i], "far", profile, memory, here)
-        if i == 0:
-            _add(result, "far", profile, memory, here)
+        for shaped in (result.fars[i], result) if i == 0 else (result.fars[i],):
+            _add(shaped, "far", profile, memory, here)
+            if memory.capped:
+                _cap_as_shown(shaped, "far", here)
 
 
 def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: Profile) -> None:
@@ -65,13 +69,13 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
             origin=Origin.MODELLED, statistic="fit", samples=0, note=note
         )
     elif memory.capped:
-        note = f"{CAPPED}; {result.provenance[rate].note}"
+        why = CAPPED_LIKE_NEAR if measured_here(profile) else CAPPED
+        note = f"{why}; {result.provenance[rate].note}"
         result.provenance[rate] = result.provenance[rate].model_copy(update={"note": note})
-    measured = profile.figures.get(keys[rate][0])
-    if measured is not None and measured.is_disturbed() and measured.ranges and not memory.capped:
+    if not memory.capped and (disturbed := _disturbed_bandwidth(profile)):
         # The model takes the upper end, so that other programs add no loss: it is not the figure.
-        setattr(result, rate, (measured.points or [[1, measured.ranges[0][0]]])[0][1])
-        result.intervals[rate] = measured.ranges[0]
+        setattr(result, rate, disturbed[0])
+        result.intervals[rate] = disturbed[1]
     if memory.walk.alone:
         low, high = (walk.alone for walk in memory.walks)
         setattr(result, f"{side}_page_walk_ns", memory.walk.alone)
@@ -80,6 +84,28 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
         walked = profile if "page_walk_ns" in profile.figures else here
         walks = _provenance(walked, "page_walk_ns", "none")
         result.provenance[f"{side}_page_walk_ns"] = walks
+
+
+def _disturbed_bandwidth(profile: Profile) -> tuple[float, tuple[float, float]] | None:
+    """The bandwidth of one thread with its range, if it was measured while other programs ran."""
+    figure = profile.figures.get("read_bandwidth_by_threads_bytes_per_s")
+    if figure is None or not figure.is_disturbed() or not figure.ranges:
+        return None
+    low, high = figure.ranges[0]
+    return (figure.points or [[1, low]])[0][1], (low, high)
+
+
+def _cap_as_shown(result: FarAdvice, side: str, here: Profile) -> None:
+    """Show a capped bandwidth as that of this machine's memory is shown: as it was measured, with a
+    range whose upper end the model uses."""
+    disturbed = _disturbed_bandwidth(here)
+    if disturbed is None:
+        return
+    rate = f"{side}_bandwidth_bytes_per_s"
+    measured, (low, high) = disturbed
+    part = (getattr(result, rate) or high) / high  # of a memory that answers sooner
+    setattr(result, rate, measured * part)
+    result.intervals[rate] = low * part, high * part
 
 
 def add_peaks(result: AdviceResult, near: Profile, fars: Sequence[Profile]) -> None:

@@ -13,7 +13,13 @@ from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
-from nearfar.verify.recorder import Turn, record, scratch_folder, unrecorded
+from nearfar.verify.recorder import (
+    Turn,
+    explaining_end,
+    record,
+    scratch_folder,
+    unrecorded,
+)
 from nearfar.verify.reopening import (
     command_arguments,
     command_on_image,
@@ -151,7 +157,8 @@ def _run_once(
             "input_is_lost": int(input_is_lost()),
             **_turn_arguments(recording.turn),
         }
-        result = _explore("run", arguments, progress)
+        with explaining_end(work.program, log, work.recorder, code):
+            result = _explore("run", arguments, progress)
         if recording.turn and not recording.turn.flush:
             recording.pool = recorded_pool(scratch / "log")
             recording.turns = explorer.turns(scratch / "log")
@@ -160,7 +167,7 @@ def _run_once(
                 f"no argument of {work.program[0]} names its pool: it is not started on images"
             )
         result.program_failed = code != 0
-        missing = unrecorded(work.program, scratch / "log", code)
+        missing = unrecorded(work.program, scratch / "log", work.recorder, code)
         result.recording_cut_short |= bool(missing)
         result.warnings += missing
         origin = {"verb": "run", **asked, **how, "reopening": result.reopening}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.verify.lint import lint as read
-from nearfar.verify.recorder import HEAP_FILE, memory_of_judge, record, scratch_folder, unrecorded
+from nearfar.verify.recorder import (
+    HEAP_FILE,
+    explaining_end,
+    memory_of_judge,
+    record,
+    scratch_folder,
+    unrecorded,
+)
 from nearfar.verify.reopening import recorded_pool
 from nearfar.workflows.judged import Judged
 
@@ -20,8 +27,9 @@ def lint(
     """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
         code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
-        result = read(scratch / "log", memory)
-        missing = unrecorded(program, scratch / "log", code)
+        with explaining_end(program, scratch / "log", recorder, code):
+            result = read(scratch / "log", memory)
+        missing = unrecorded(program, scratch / "log", recorder, code)
         judged = recorded_pool(scratch / "log")
     result.incomplete |= bool(missing)
     result.warnings += missing

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.place import preload
 from nearfar.place.costing import CostModel
-from nearfar.place.figures import Memory, converted, memory_of
+from nearfar.place.figures import Memory, memory_of
 from nearfar.place.native_run import check_program
 from nearfar.place.own_load import RunTimes
 from nearfar.place.program_data import ProgramData
@@ -92,13 +92,13 @@ class NearMemory:
             return NearMemory(profile, memory, profile, memory)
         here_profile = tier_profile(host, name, resident_bytes)
         here = memory_of(here_profile)
-        return NearMemory(profile, converted(profile, here), here_profile, here)
+        return NearMemory(profile, memory_of(profile, here), here_profile, here)
 
     def observed(self, here: Memory) -> NearMemory:
         """The same, with first-touch times as they were in this run."""
         if self.is_here:
             return replace(self, memory=here, here=here)
-        return replace(self, memory=converted(self.profile, here), here=here)
+        return replace(self, memory=memory_of(self.profile, here), here=here)
 
     def fields(self, wall_s: float, cpu_s: float) -> dict[str, Any]:
         """Keywords of the result: what was measured, if near times are predicted from it."""

@@ -11,6 +11,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
 from nearfar.place.native_run import check_program
+from nearfar.place.program_data import PAGE_BYTES
 from nearfar.place.sample_records import ordered_samples
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
 from nearfar.place.sampled_sizes import PageFaults
@@ -180,16 +181,17 @@ def _sampled(wanted: AdviceRequest) -> Sampled:
 
 
 def _once(wanted: AdviceRequest, period_ns: int) -> Sampled:
-    from nearfar.measure.memory import large_pages_everywhere
+    from nearfar.measure.memory import large_pages_everywhere, page_bytes
 
     placed = heap_near(wanted)
+    on_large = placed is not None and page_bytes(wanted.near) > PAGE_BYTES
     found = sample_program(
         wanted.program,
         placed,
         wanted.stdin.path,
         wanted.time_s,
         period_ns,
-        large_pages=placed is not None or large_pages_everywhere(),
+        large_pages=on_large or large_pages_everywhere(),
     )
     if found.code and found.ended:
         refuse_failure(wanted, found.code, wanted.stdin.role)

@@ -8,7 +8,7 @@ from rich.text import Text
 from nearfar.place.whole_program import places_mappings
 from nearfar.records.variants import RunTimes, VariantsResult
 from nearfar.report.terminal.layout import block, columns, figure
-from nearfar.report.wording import format_quantity, origin_of, origins
+from nearfar.report.wording import count, format_quantity, origin_of, origins
 
 _RATIOS = {
     "slowdown": "CPU time",
@@ -17,20 +17,33 @@ _RATIOS = {
 }
 #: Starting a process and placing the pages of its libraries takes 1 to 3 ms.
 _SHORT_S = 0.03
+#: Runs from which on the median of ratios has a 95 % interval, and from which on a standard
+#: deviation is shown.
+_FEWEST_FOR_INTERVAL, _FEWEST_FOR_DEVIATION = 6, 3
 
 
 def variants(result: VariantsResult) -> RenderableType:
     """Return the times of each variant and the ratios to the first, as two tables."""
     tiers = ", ".join(f"{name} = {tier}" for name, tier in result.tiers.items())
     notes = [
-        f"{result.runs} runs of each, in turns; {tiers}",
+        f"{count(result.runs, 'run')} of each, in turns; {tiers}",
         "wall time without the time waited for a CPU; User and System: mean CPU time",
-        f"ratios to {result.variants[0].variant}: median of runs of the same round (95 % interval)",
+        f"ratios to {result.variants[0].variant}: median of runs of the same round "
+        + _interval(result),
         _whole(result),
     ]
+    if result.tiers.get("far", "").startswith("shm:"):
+        notes.append("far is shm:, which is DRAM: these are times on DRAM, not on far memory")
     found = origins((row, "cpu_time_s") for row in result.variants)
     tables = Group(_times(result), Text(""), _ratios(result))
     return block(" ".join(result.program), _finding(result), found, tables, notes)
+
+
+def _interval(result: VariantsResult) -> str:
+    """Whether ratios have an interval."""
+    if result.runs >= _FEWEST_FOR_INTERVAL:
+        return "(95 % interval)"
+    return f"(too few runs for an interval: --runs {_FEWEST_FOR_INTERVAL})"
 
 
 def _whole(result: VariantsResult) -> str:
@@ -44,18 +57,22 @@ def _whole(result: VariantsResult) -> str:
 
 
 def _times(result: VariantsResult) -> RenderableType:
+    deviates = result.runs >= _FEWEST_FOR_DEVIATION
     rows = []
     for row in result.variants:
         origin = origin_of(row, "cpu_time_s")
-        rows.append([row.variant, *_cells(row.run_times), origin.value if origin else "unknown"])
-    return columns(["Memory", "Mean ± σ", "Min … max", "User", "System", "Origin"], rows, 1)
+        cells = _cells(row.run_times, deviates=deviates)
+        rows.append([row.variant, *cells, origin.value if origin else "unknown"])
+    mean = "Mean ± σ" if deviates else "Mean"
+    return columns(["Memory", mean, "Min … max", "User", "System", "Origin"], rows, 1)
 
 
-def _cells(times: RunTimes) -> list[str]:
+def _cells(times: RunTimes, *, deviates: bool) -> list[str]:
     def seconds(value: float) -> str:
         return format_quantity("time_s", value)
 
-    spread = f" ± {seconds(times.stddev_s)}" if times.stddev_s is not None else ""
+    known = deviates and times.stddev_s is not None
+    spread = f" ± {seconds(times.stddev_s or 0.0)}" if known else ""
     return [
         seconds(times.mean_s) + spread,
         f"{seconds(times.min_s)} … {seconds(times.max_s)}",

@@ -21,6 +21,10 @@ from nearfar.units import format_size
 
 #: Position on the page.
 PLACE = 30
+_WHICH = (
+    "On huge pages it is the latency of memory alone, which profiles, latency under load and "
+    "advise use; on 4 KiB pages a load that misses the TLB also waits for a page walk."
+)
 
 
 def section(context: Context) -> Section | None:
@@ -139,7 +143,7 @@ def _latencies(result: LatencyResult) -> Table:
 
 
 def notes(result: LatencyResult) -> list[str]:
-    """State the last cache, and the CPU of the measurement."""
+    """State which latency applies where, the last cache, and the CPU of the measurement."""
     source = {
         "knee": "the last knee after which loads take twice as long or longer",
         "reported": "as the system reports it; no knee was found",
@@ -152,4 +156,7 @@ def notes(result: LatencyResult) -> list[str]:
         lines.append(f"The system reports a last cache of {format_size(reported)}.")
     cpus = sorted({curve.cpu for curve in result.curves})
     lines.append(f"Measured on CPU {', '.join(map(str, cpus))}, one load at a time.")
+    main = headline.main_curve(result)
+    if main is not None and headline.small_page_curve(result, main) is not None:
+        lines.append(_WHICH)
     return lines
