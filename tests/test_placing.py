@@ -120,6 +120,19 @@ def test_regions_of_every_size_are_of_a_class() -> None:
     ]
 
 
+def test_small_regions_that_are_movable_together_have_a_size_of_their_own() -> None:
+    """As the JVM's: none has 1 MiB, all together have more."""
+    small, large = "map=anonymous size=262144..1048575", "map=anonymous size=4194304..16777215"
+    sites = [
+        replace(site(n, kind="mapping", size=8 << 20), selector=selector)
+        for n, selector in ((1, large), (2, small))
+    ]
+    assert [rule.name.condition() for rule in rules_for(sites, NearParts(), {})] == [
+        "map=anonymous size=1048576..",
+        "map=anonymous size=262144..1048575",
+    ]
+
+
 def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that compile themselves have thousands of sites (node: 3,276)."""
     compared = 0

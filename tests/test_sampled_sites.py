@@ -134,6 +134,9 @@ def test_a_large_mapping_is_divided_where_samples_are_denser() -> None:
     inside = (offsets >= 16 * MIB) & (offsets < 24 * MIB)
     assert (found.numbers[inside] == hot.number).all()
     assert (found.numbers[~inside] != hot.number).all()
+    sampler = cast("Sampler", FixedSampler(data, []))
+    whole = held_data(sampler, seen, PageFaults(16384), whole_sites=True)
+    assert [site.part for site in whole.sites if site.kind == "mapping"] == [None]
 
 
 def test_regions_of_a_process_with_a_log_have_no_name_if_no_sample_is_in_its_heap() -> None:

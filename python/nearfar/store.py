@@ -24,6 +24,9 @@ from nearfar.records.run import SCHEMA_VERSION, Run
 #: Default directory for runs, below the current directory.
 DEFAULT_ROOT = Path("nearfar-runs")
 
+#: In the directory of a sweep's cell: the result of a verb that keeps no record.
+ANSWER = "answer.json"
+
 _WHAT_TO_GIVE = "give a run directory, such as nearfar-runs/…, or its run.json"
 
 
@@ -119,13 +122,20 @@ def _fresh_name(run: Run) -> Path:
 
 def read_run(path: Path) -> Run:
     """Read a record by its directory or its ``run.json``. Raises BadInputError naming the field."""
-    file = path / "run.json" if os.path.isdir(path) else path  # noqa: PTH112 - is_dir() may raise
-    return run_of(read_document(path), file)
+    return run_of(read_document(path), document_file(path))
+
+
+def document_file(path: Path) -> Path:
+    """The file itself; of a directory its record, or the answer of a verb that keeps no record."""
+    if not os.path.isdir(path):  # noqa: PTH112 - is_dir() may raise
+        return path
+    record, answer = path / "run.json", path / ANSWER
+    return answer if answer.exists() and not record.exists() else record
 
 
 def read_document(path: Path) -> Any:
-    """The JSON document at a path, or the ``run.json`` of a directory. Raises BadInputError."""
-    file = path / "run.json" if os.path.isdir(path) else path  # noqa: PTH112 - is_dir() may raise
+    """The JSON document of ``document_file(path)``. Raises BadInputError."""
+    file = document_file(path)
     if not os.path.exists(file):  # noqa: PTH110
         raise BadInputError(f"no record at {path}", _WHAT_TO_GIVE)
     text = read_text(file, _WHAT_TO_GIVE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,7 @@ def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
     """Create the file once, inspect its mapping, and find out which accesses work on it."""
     _refuse_device(path)
     bench = MappedBench(path, size_bytes, cpu)
-    facts = MappingFacts(**bench.facts())
+    facts = MappingFacts(**bench.facts(), read_ahead_bytes=_read_ahead_bytes(Path(path)))
     usable: list[Access] = []
     skipped: dict[str, str] = {}
     for access in _all_accesses():
@@ -137,6 +138,16 @@ def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
         usable.append(access)
     left_out = [Skipped(section="mapped", what=what, why=why) for what, why in skipped.items()]
     return Inspection(facts, tuple(usable), left_out)
+
+
+def _read_ahead_bytes(path: Path) -> int | None:
+    """Read-ahead of the device of a path that need not exist; None in memory."""
+    device = (path if path.exists() else path.absolute().parent).stat().st_dev
+    info = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+    try:
+        return int(info.read_text()) * KIB
+    except OSError:
+        return None
 
 
 def _refuse_device(path: str) -> None:

@@ -36,14 +36,19 @@ def has_hardware_samples(sampler: Sampler) -> bool:
 
 
 def read_hardware_samples(
-    sampler: Sampler, user_s: float, frequency_hz: float, faults: PageFaults
+    sampler: Sampler,
+    user_s: float,
+    frequency_hz: float,
+    faults: PageFaults,
+    *,
+    whole_sites: bool = False,
 ) -> ProgramSamples:
     """Read the memory accesses that a sampler has seen. ``user_s``: CPU time of the programs;
-    ``frequency_hz``: of the cycles of latencies."""
+    ``frequency_hz``: of the cycles of latencies; ``whole_sites``: see ``held_data``."""
     samples = ordered_samples(sampler)
     is_access = samples["kind"] == MEMORY
     accesses = samples[is_access]
-    held = held_data(sampler, samples, faults)
+    held = held_data(sampler, samples, faults, whole_sites=whole_sites)
     cycles = accesses["latency_cycles"].astype(float) * accesses["period"]
     times_ns = cycles * sampler.every() * 1e9 / frequency_hz
     if times_ns.sum() > user_s * 1e9:

@@ -63,14 +63,21 @@ class HeldData:
 
 
 def held_data(
-    sampler: Sampler, samples: Samples, faults: PageFaults, resident: Resident | None = None
+    sampler: Sampler,
+    samples: Samples,
+    faults: PageFaults,
+    resident: Resident | None = None,
+    *,
+    whole_sites: bool = False,
 ) -> HeldData:
     """Describe the sites of samples. ``resident``: of processes that ran before, whose first
-    touches were not sampled."""
+    touches were not sampled. ``whole_sites``: large mappings are not divided."""
     table = SiteTable(sampler, resident.regions if resident is not None else ())
     located = table.locate(samples["process"], samples["address"], samples["data"])
     touched = _touches(table, samples, located, faults, resident)
-    numbers, touched = table.divide(located, samples["kind"] != FAULT, touched)
+    numbers = located.sites
+    if not whole_sites:
+        numbers, touched = table.divide(located, samples["kind"] != FAULT, touched)
     pages = pages_of(table.sites, touched.located.sites, touched.pages, faults)
     sizes = sizes_of(table, samples, pages)
     sites = tuple(with_life(site, sizes[site.number], pages) for site in table.sites)

@@ -87,10 +87,11 @@ def _without_gaps(rules: list[Rule]) -> list[Rule]:
     """Rules for regions by size, so that each size has a class: with another input a region grows
     beyond the largest size that was seen, or falls between two."""
     names = {rule.name.keyword for rule in rules}
-    sizes = sorted((int(match[2]), name) for name in names if (match := _BY_SIZE.fullmatch(name)))
-    wider, least = {}, MIN_PLACED_BYTES
-    for most, name in sizes:
-        top = "" if name == sizes[-1][1] else most
+    found = [(match, name) for name in names if (match := _BY_SIZE.fullmatch(name))]
+    sizes = sorted((int(match[1]), int(match[2]), name) for match, name in found)
+    wider, least = {}, min(MIN_PLACED_BYTES, sizes[0][0] if sizes else MIN_PLACED_BYTES)
+    for _, most, name in sizes:
+        top = "" if name == sizes[-1][2] else most
         wider[name] = f"map=anonymous size={least}..{top}"
         least = most + 1
     return [

@@ -83,15 +83,17 @@ def read_samples(
     period_ns: float,
     faults: PageFaults,
     resident: Resident | None = None,
+    *,
+    whole_sites: bool = False,
 ) -> ProgramSamples:
     """Read what a sampler has seen. ``user_s``: user CPU time of the sampled programs;
-    ``resident``: see ``held_data``."""
+    ``resident``, ``whole_sites``: see ``held_data``."""
     import numpy as np
 
     samples = ordered_samples(sampler)
     is_clock = samples["kind"] == CLOCK
     clock = samples[is_clock]
-    held = held_data(sampler, samples, faults, resident)
+    held = held_data(sampler, samples, faults, resident, whole_sites=whole_sites)
     each_ns = user_s * 1e9 / max(len(clock), 1)
     run = _Run(clock, held.numbers[is_clock], each_ns, sampler.code(), period_ns)
     stalls, loops_ns = _stalls(run)

@@ -133,6 +133,9 @@ class MappingFacts(BaseModel):
     huge_bytes: Count
     dax: bool
     map_sync: bool
+    read_ahead_bytes: Count | None = Field(
+        None, description="that the kernel reads at most for a page fault; none in memory"
+    )
 
 
 class MappedPoint(Shaped):

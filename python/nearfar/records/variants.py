@@ -39,3 +39,6 @@ class VariantsResult(Shaped):
     tiers: dict[str, str] = Field(description="as --tier gave them")
     runs: Count = Field(description="of each variant")
     variants: list[VariantRow] = Field(min_length=1)
+    disturbed: list[str] = Field(
+        default_factory=list, description="what else used the machine during the runs"
+    )

@@ -8,8 +8,7 @@ from nearfar.records.answer import read_answer
 from nearfar.records.numbers import Quantity, numbers, numbers_of
 from nearfar.records.run import Run
 from nearfar.records.sweep import SweepFigure
-from nearfar.store import read_run
-from nearfar.sweep.running import ANSWER
+from nearfar.store import ANSWER, read_run
 
 _RECORD = "run.json"
 _AGAIN = "remove its folder, and sweep again"

@@ -19,8 +19,6 @@ from nearfar.sweep.machine_lock import machine_lock
 from nearfar.sweep.order import Order
 from nearfar.sweep.scratch import scratch_folder
 
-#: The result of a verb without a record.
-ANSWER = "answer.json"
 #: The output of ``--csv``, in the folder of the cell.
 TABLE = "table.csv"
 #: Seconds between the request to stop a verb and SIGKILL, to save its results.
@@ -117,7 +115,7 @@ def _command(order: Order, record: Path) -> list[str]:
         str(os.getpid()),
         *order.verb.split(),
         "--json",
-        str(record.with_name(ANSWER)),
+        str(record.with_name(store.ANSWER)),
     ]
     command += ["--out", str(record)] if order.records else []
     before = ("", *order.arguments)
@@ -134,7 +132,7 @@ def _written(record: Path) -> dict[str, bytes]:
         for file in sorted(record.rglob("*"))
         if file.is_file()
     }
-    for name in (TABLE,) if files else (TABLE, ANSWER):
+    for name in (TABLE,) if files else (TABLE, store.ANSWER):
         file = record.with_name(name)
         if file.is_file():
             files[name] = file.read_bytes()

@@ -76,7 +76,7 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
             "sampled; it counts with its largest size, and `nearfar place` moves what it finds"
         )
     moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
-    if moving:
+    if moving and any(site.part is not None for site in data.sites):
         notes.append(
             f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
             "may hold for this moment only; with --whole-sites, each rule places a whole mapping"

@@ -83,7 +83,8 @@ def _noisy(side: Subject) -> bool:
 
 
 def _short(name: str) -> str:
-    return name.rstrip("/").removesuffix("/run.json").rsplit("/", 1)[-1]
+    folder = name.rstrip("/").removesuffix("/run.json").removesuffix("/answer.json")
+    return folder.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)

@@ -119,10 +119,15 @@ def _data(
         everywhere_large=wanted.perf is None and large_pages_everywhere(),
     )
     data = (
-        _known_data(sampled, host, faults)
+        _known_data(wanted, sampled, host, faults)
         if known
         else read_samples(
-            sampled.sampler, sampled.user_s, sampled.period_ns, faults, sampled.resident
+            sampled.sampler,
+            sampled.user_s,
+            sampled.period_ns,
+            faults,
+            sampled.resident,
+            whole_sites=wanted.whole_sites,
         )
     )
     if data.samples < MIN_SAMPLES:
@@ -156,14 +161,18 @@ def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
     return BadInputError(f"{used}: too little to sample", more)
 
 
-def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamples:
+def _known_data(
+    wanted: AdviceRequest, sampled: Sampled, host: Host, faults: PageFaults
+) -> ProgramSamples:
     frequency = host.figures.get("frequency_hz")
     if frequency is None or not frequency.value:
         raise BadInputError(
             f"host {host.name} has no frequency_hz, by which sampled cycles become ns",
             "add the figure to the host's file, or name another host with --host",
         )
-    return read_hardware_samples(sampled.sampler, sampled.user_s, frequency.value, faults)
+    return read_hardware_samples(
+        sampled.sampler, sampled.user_s, frequency.value, faults, whole_sites=wanted.whole_sites
+    )
 
 
 def _sampled(wanted: AdviceRequest) -> Sampled:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def load(name_or_path: str) -> Subject:
     """Shipped names first, then a ``.toml`` file, then a run directory, its ``run.json``, or the
-    JSON document of a verb that keeps no record.
+    JSON document of a verb that keeps no record, or the directory of a cell that has one.
 
     Raises BadInputError for an unknown format, for a damaged file, and for a shipped name that is
     also a path here.
@@ -28,7 +28,7 @@ def load(name_or_path: str) -> Subject:
     from nearfar.profiles import host_names, load_host, load_profile, profile_names
     from nearfar.profiles.sheets import read_datasheet
     from nearfar.records.answer import answer_of, is_answer
-    from nearfar.store import read_document, run_of
+    from nearfar.store import document_file, read_document, run_of
 
     path = Path(name_or_path)
     is_profile, is_host = name_or_path in profile_names(), name_or_path in host_names()
@@ -50,7 +50,7 @@ def load(name_or_path: str) -> Subject:
             f"{', '.join(profile_names() + host_names())}",
         )
     document = read_document(path)
-    file = path / "run.json" if path.is_dir() else path
+    file = document_file(path)
     if is_answer(document) and "schema_version" not in document:  # only a record's JSON has it
         return answer_of(document, str(file), "compute it again")
     return run_of(document, file)

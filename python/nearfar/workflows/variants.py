@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.files import require_file
 from nearfar.measure.tiers import origin_of
+from nearfar.noise import Watch
 from nearfar.place import preload
 from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, check_program, run_once
@@ -76,9 +77,16 @@ def compare_variants(
         )
     with tempfile.TemporaryDirectory(prefix="nearfar-compare-") as folder:
         variants = _variants(names, {**_NEAR, **tiers}, Path(folder))
+        watch = Watch("the runs", kernel_works=any(one.by_kernel for one in variants))
         taken = _in_turns(program, variants, progress, runs, stdin, seed)
-    rows = [_row(one, taken[one.name], taken[variants[0].name]) for one in variants]
-    return VariantsResult(program=list(program), tiers={**_NEAR, **tiers}, runs=runs, variants=rows)
+        verdict = watch.verdict()
+    return VariantsResult(
+        program=list(program),
+        tiers={**_NEAR, **tiers},
+        runs=runs,
+        variants=[_row(one, taken[one.name], taken[variants[0].name]) for one in variants],
+        disturbed=verdict.reasons if verdict.noisy else [],
+    )
 
 
 def _in_turns(

@@ -28,10 +28,11 @@ def variants(result: VariantsResult) -> RenderableType:
     notes = [
         f"{count(result.runs, 'run')} of each, in turns; {tiers}",
         "wall time without the time waited for a CPU; User and System: mean CPU time",
-        f"ratios to {result.variants[0].variant}: median of runs of the same round "
+        f"ratios to {result.variants[0].variant}: median of those of each round, not ratio of the means "
         + _interval(result),
         _whole(result),
     ]
+    notes += [f"disturbed: {reason}" for reason in result.disturbed]
     if result.tiers.get("far", "").startswith("shm:"):
         notes.append("far is shm:, which is DRAM: these are times on DRAM, not on far memory")
     found = origins((row, "cpu_time_s") for row in result.variants)
@@ -98,4 +99,5 @@ def _finding(result: VariantsResult) -> str:
             "of the process is a large part. Give the program more work."
         )
     ratios = [f"{row.variant} {row.slowdown:.2f} ×" for row in others if row.slowdown]
-    return f"CPU time against {first.variant}: {', '.join(ratios)}"
+    disturbed = "Disturbed. " if result.disturbed else ""
+    return f"{disturbed}CPU time against {first.variant}: {', '.join(ratios)}"

@@ -199,4 +199,11 @@ def notes(result: MappedResult) -> list[str]:
             f"io_uring keeps {', '.join(map(str, sorted(depths)))} requests in flight, "
             "the other calls one."
         )
+    if result.mapping.read_ahead_bytes:
+        lines.append(
+            "Cold, a page fault of the mapping reads up to "
+            f"{format_size(result.mapping.read_ahead_bytes)} around the page (read_ahead_kb of the "
+            "device): random accesses then move far more than they use. madvise(MADV_RANDOM), "
+            "which is not measured here, turns that off."
+        )
     return lines
