@@ -111,6 +111,7 @@ def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
             huge_bytes=0,
             dax=False,
             map_sync=False,
+            read_ahead_bytes=128 << 10,
         ),
         points=points,
         ratios=ratios,

@@ -97,7 +97,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         fixed_bytes high huge_bytes interleave_bytes knee_bytes last_cache_bytes low
         movable_bytes moved_bytes near_budget_bytes near_bytes near_page_bytes far_page_bytes
         page_bytes part_bytes placed_bytes read_bytes region_bytes reported_last_cache_bytes
-        size_bytes stride_bytes undone_bytes value_bytes wanted_bytes write_bytes""",
+        size_bytes stride_bytes undone_bytes value_bytes wanted_bytes write_bytes
+        read_ahead_bytes""",
     ),
     ("count", "higher", "parallelism"),
     ("count", "lower", "fences_per_op lines_per_op"),

@@ -28,7 +28,7 @@ def variants(result: VariantsResult) -> RenderableType:
     notes = [
         f"{count(result.runs, 'run')} of each, in turns; {tiers}",
         "wall time without the time waited for a CPU; User and System: mean CPU time",
-        f"ratios to {result.variants[0].variant}: median of those of each round, not ratio of the means "
+        f"ratios to {result.variants[0].variant}: median of the ratios of the rounds "
         + _interval(result),
         _whole(result),
     ]

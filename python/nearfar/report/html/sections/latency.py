@@ -19,8 +19,6 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: Position on the page.
-PLACE = 30
 _WHICH = (
     "On huge pages it is the latency of memory alone, which profiles, latency under load and "
     "advise use; on 4 KiB pages a load that misses the TLB also waits for a page walk."
