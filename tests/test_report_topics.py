@@ -65,7 +65,7 @@ def test_the_subject_of_a_page_is_open(run: Run, opened: list[str]) -> None:
 def test_a_closed_topic_says_what_was_found() -> None:
     page = render(factories.study())
     gist = page[page.index("<h2>Latency</h2>") : page.index('id="topic-latency"')]
-    assert "A load that misses all caches takes 91.5 ns" in gist
+    assert "A load from 768 MiB, which misses all caches, takes 91.5 ns" in gist
 
 
 def test_cards_name_sections_of_the_record_and_of_the_page() -> None:

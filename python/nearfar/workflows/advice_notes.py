@@ -115,7 +115,8 @@ def on_wrappers(advice: FarAdvice) -> list[str]:
         "probably a wrapper of malloc, in a library without symbols and frame pointers, so that "
         "all of its callers are one site; the library's debug symbols name it (on Debian, `dpkg -S "
         f"{place}` prints the package; its symbols are in PACKAGE-dbgsym), and a build with "
-        "-fno-omit-frame-pointer divides it by caller"
+        "-fno-omit-frame-pointer divides it by caller; `nearfar advise --pid` on the running "
+        "program divides its memory by region"
         for site in heap
         if site.allocations >= MANY_ALLOCATIONS and site.allocations >= MOST_OF_ALL * allocations
         if not site.functions and len(site.chain) == 1

@@ -49,11 +49,11 @@ def finding(result: LatencyResult) -> str:
     if main is None:
         return "No latency was measured."
     top = headline.largest(main)
-    where = (
-        "A load that misses all caches"
-        if headline.beyond_cache(result, top)
-        else f"A load from {format_size(top.region_bytes)}, too little to miss all caches,"
-    )
+    where = f"A load from {format_size(top.region_bytes)}"
+    if headline.beyond_cache(result, top):
+        where += ", which misses all caches,"
+    else:
+        where += ", too little to miss all caches,"
     what = f"{plain_tier(main.tier)} with {pages_name(main.pages)}"
     text = f"{where} takes {say(top, 'latency_ns')} on {what}"
     small = headline.small_page_curve(result, main)
