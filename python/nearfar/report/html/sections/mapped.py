@@ -199,6 +199,8 @@ def notes(result: MappedResult) -> list[str]:
             f"io_uring keeps {', '.join(map(str, sorted(depths)))} requests in flight, "
             "the other calls one."
         )
+    if result.ratios:
+        lines.append("Ratios are medians of those of each epoch, not ratios of the medians.")
     if result.mapping.read_ahead_bytes:
         lines.append(
             "Cold, a page fault of the mapping reads up to "
