@@ -248,7 +248,7 @@ def with_lines(result: Exploration) -> None:
 
 def _merged(findings: list[Finding]) -> list[Finding]:
     """One finding for each cause: the compiler can make several code addresses of a line. The image
-    of the first is kept."""
+    of the first that has one is kept."""
     first: dict[tuple[object, ...], Finding] = {}
     for number, finding in enumerate(findings):
         cause: tuple[object, ...] = (number,)
@@ -259,6 +259,8 @@ def _merged(findings: list[Finding]) -> list[Finding]:
         if known is None:
             first[cause] = finding
             continue
-        first[cause] = replace(known, violations=known.violations + finding.violations)
-        Path(finding.image).unlink(missing_ok=True)
+        violations = known.violations + finding.violations
+        first[cause] = replace(known, violations=violations, image=known.image or finding.image)
+        if known.image and finding.image:
+            Path(finding.image).unlink(missing_ok=True)
     return list(first.values())
