@@ -8,13 +8,10 @@ from rich.text import Text
 
 from nearfar.verify.findings import CRASHES, FAILURES, CrashCount, Exploration, Finding
 
-
 def exploration(result: Exploration) -> Text:
     """Return counts, then each finding with its cause and the command that repeats it."""
     covered = (
-        "not all images were explored"
-        if result.interrupted
-        else "every image was explored"
+        "every image was explored"
         if result.states_left == 0
         else f"at most {count_text(result.states_left)} images are left"
     )
