@@ -67,3 +67,11 @@ def test_what_is_left_after_ctrl_c_is_an_upper_bound(tmp_path: Path) -> None:
     assert found["states"] > 10
     assert found["failure_points"] >= 1
     assert found["states_left"] >= 2.0**200 - found["states"]
+
+
+def test_a_slow_program_is_not_said_to_hang(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    text = BUGGY.replace("  for (uint64_t v", "  usleep(1500000);\n  for (uint64_t v")
+    program = compile_c(tmp_path, "journal", "#include <unistd.h>\n" + text, "-lpmem")
+    done = run_nearfar("crash", "run", "--time", "1", "--", str(program), str(tmp_path / "pool"))
+    done.assert_refused(3, "the program did not end within the limit of 1 s (--time)")
+    assert "give a larger --time" in done.stderr

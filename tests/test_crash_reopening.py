@@ -116,7 +116,9 @@ def test_a_program_that_cannot_be_started_on_images_is_refused(
 ) -> None:
     anew = FIXED.replace("  struct journal *j", "  remove(argv[1]);\n  struct journal *j")
     done = reopened(run_nearfar, tmp_path, anew, json="no.json")
-    done.assert_refused(3, "the program makes another file of it: it is not started on images")
+    done.assert_refused(
+        3, "the program removes, renames or replaces it: it is not started on images"
+    )
     fixed_path = FIXED.replace("argv[argc - 1]", '"pool.other"')
     done = reopened(run_nearfar, tmp_path, fixed_path, json="no.json")
     done.assert_refused(2, "no argument of the program names its pool")
