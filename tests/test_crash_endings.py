@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from compiling import compile_c
 from conftest import RunNearfar
 from crashing import BUGGY, document, needs_explorer, needs_libpmem
@@ -75,3 +77,74 @@ def test_a_slow_program_is_not_said_to_hang(run_nearfar: RunNearfar, tmp_path: P
     done = run_nearfar("crash", "run", "--time", "1", "--", str(program), str(tmp_path / "pool"))
     done.assert_refused(3, "the program did not end within the limit of 1 s (--time)")
     assert "give a larger --time" in done.stderr
+
+
+#: Maps its first argument, and does what the second says.
+POOL = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile char *map(const char *path, int raw) {
+  int fd = open(path, O_RDWR | O_CREAT, 0600);
+  if (ftruncate(fd, 8192)) exit(9);
+  return raw ? (char *)syscall(SYS_mmap, 0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+             : mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+int main(int argc, char **argv) {
+  const char *way = argv[2];
+  if (!strcmp(way, "fails")) return 7;
+  volatile char *pool = map(argv[1], 0);
+  if (!strcmp(way, "child")) {
+    if (!fork()) { pool[64] = 5; _exit(0); }
+    wait(0);
+  }
+  if (!strcmp(way, "raw")) map(argv[1], 1)[64] = 5;
+  if (!strcmp(way, "second")) map(argv[3], 0)[64] = 5;
+  if (!strcmp(way, "killed")) {
+    for (int i = 0; i < 3; ++i) pool[64 * i] += 5;
+    kill(getpid(), SIGKILL);
+  }
+  if (!strcmp(way, "execs")) {
+    pool[64] += 1;
+    execl(argv[0], argv[0], argv[1], "ends", NULL);
+  }
+  if (!strcmp(way, "grows")) {
+    pool[64] = 5;
+    if (truncate(argv[1], 16384)) return 8;
+  }
+  if (!strcmp(way, "exits")) {
+    pool[64] = argc > 3;
+    return 5;
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "words", "step"),
+    [
+        ("child", 3, "has changed (a process that ", "not in a child of fork()"),
+        ("raw", 3, "the program also maps the pool in a way", "map the pool by mmap()"),
+        ("second", 3, "it also maps '", "name the pool by --pool"),
+        ("fails", 3, "mapped no file to be recorded (", "alone first: it must end with 0"),
+        ("ends", 2, "the program changed nothing in ", "start with a new pool"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["lint", "run"])
+def test_where_nothing_is_recorded_the_reason_is_named(
+    verb: str, way: str, code: int, words: str, step: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    pools = (str(tmp_path / "pool"), way, str(tmp_path / "other"))
+    done = run_nearfar("crash", verb, "--", str(program), *pools)
+    done.assert_refused(code, words)
+    assert step in done.stderr
+    if way == "fails":
+        assert "pool_user ended with 7)" in done.stderr

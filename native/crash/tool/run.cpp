@@ -51,7 +51,7 @@ std::vector<std::string> expect(Reopening& check, const storelog::Log& log, std:
     arena.restore(pool);
   };
   const std::string lacks =
-      " as recorded, without at least " + std::to_string(unseen) + " bytes that were stored unseen";
+      " as recorded, without " + at_least_words(unseen) + " that changed unseen";
   on(last_image(log), "that it left" + (unseen > 0 ? lacks : ""));
   on(log.image, "that it found");
   for (std::string& warning : check.require_success())

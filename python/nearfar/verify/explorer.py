@@ -14,7 +14,7 @@ from types import FrameType
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
-from nearfar.verify.recorder import Turn
+from nearfar.verify.recorder import NothingRecordedError, Turn
 
 #: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
@@ -169,11 +169,16 @@ def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple
         assert process.stdout is not None
         try:
             with _ending(process, command in ("check", "run")) as asked:
+                nothing = False
                 for line in process.stdout:
                     kind, *fields = line.rstrip("\n").split("\t")
+                    if kind == "nothing":
+                        nothing = True
+                        continue
                     if kind == "error":
                         error = BadInputError if fields[0] == "2" else MachineError
-                        raise error(fields[1], fields[2])
+                        refused = error(fields[1], fields[2])
+                        raise NothingRecordedError(refused) if nothing else refused
                     yield kind, fields
             if asked:
                 yield "interrupted", []
