@@ -148,3 +148,27 @@ def test_where_nothing_is_recorded_the_reason_is_named(
     assert step in done.stderr
     if way == "fails":
         assert "pool_user ended with 7)" in done.stderr
+
+
+def test_a_killed_program_is_explored_up_to_its_end(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    flags = ("--checker", "true", "--json", "-")
+    command = ("--", str(program), str(tmp_path / "pool"), "killed")
+    done = run_nearfar("crash", "run", *flags, *command)
+    found = document(done)
+    assert (done.code, found["verdict"], found["stores"]) == (3, "inconclusive", 3), done
+    assert found["states"] == 8
+    assert any("cut short at offset" in warning for warning in found["warnings"])
+
+
+def test_a_program_that_executes_itself_is_one_process(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    command = ("--", str(program), str(tmp_path / "pool"), "execs")
+    found = document(run_nearfar("crash", "run", "--checker", "true", "--json", "-", *command))
+    assert (found["verdict"], found["stores"]) == ("inconclusive", 1)
+    way = f"{program} executes a program that maps the pool for writing: its stores are not judged"
+    assert way in found["warnings"]

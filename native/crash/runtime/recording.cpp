@@ -113,10 +113,13 @@ void note_unseen_mapping(const UnseenMapping& found) {
 bool begin_log(int pool) {
   const int fd = open(log_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 && errno == EEXIST) {
-    std::fprintf(stderr, "nearfar: a second process that maps a pool is not recorded\n");
+    std::fprintf(stderr, "nearfar: a second program that maps a pool is not recorded\n");
     char path[4096];
     os::read_path(pool, path);
     note_process(path);
+    char again[32]; // the same process has executed another program
+    std::snprintf(again, sizeof again, "again %d", static_cast<int>(getpid()));
+    note_unrecorded(log_path, again);
     return false;
   }
   if (fd < 0) {
@@ -124,6 +127,9 @@ bool begin_log(int pool) {
     _exit(126);
   }
   recording.writer = new (writer_memory) LogWriter(os::File(fd), log_path);
+  static char unwritten[sizeof log_path + 16]; // the stack of the program may be small
+  std::snprintf(unwritten, sizeof unwritten, "%s.unwritten", log_path);
+  recording.writer->keep_unwritten(unwritten);
   recording.writer->begin();
   recorded = getpid();
   return true;
@@ -151,6 +157,10 @@ bool begin_pool(int fd, const struct stat& file) {
 void stop() {
   recording.writer = nullptr;
   log_path[0] = '\0';
+}
+
+bool has_grown(const struct stat& pool) {
+  return static_cast<std::uint64_t>(pool.st_size) > recording.pool_bytes;
 }
 
 /// The program has all the rights again that it asked for.
