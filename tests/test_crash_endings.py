@@ -172,3 +172,15 @@ def test_a_program_that_executes_itself_is_one_process(
     assert (found["verdict"], found["stores"]) == ("inconclusive", 1)
     way = f"{program} executes a program that maps the pool for writing: its stores are not judged"
     assert way in found["warnings"]
+
+
+def test_a_pool_that_grows_by_its_path_ends_the_recording(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    found = document(
+        run_nearfar(
+            "crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "p"), "grows"
+        )
+    )
+    assert any("the pool has grown" in warning for warning in found["warnings"]), found

@@ -232,6 +232,12 @@ void watch(const RecordedRegion& region) {
     syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
 }
 
+void resized(const struct stat& file) {
+  if (!is_pool(file)) return;
+  const Lock locked;
+  if (recording.writer != nullptr && has_grown(file)) fail(grown);
+}
+
 /// keep_watch() of a part of one region. False if there is no memory for its rights.
 bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protection) {
   char* const begin = std::max(first, region.start);
@@ -313,6 +319,8 @@ void finish() {
   const Lock locked;
   if (started() && (is_recorded() || !pool_known)) for_each_unseen_mapping(note_unseen_mapping);
   if (!is_recorded()) return;
+  struct stat file;
+  if (stat(pool_path, &file) == 0 && is_pool(file) && has_grown(file)) return fail(grown);
   write_coverage();
   recording.writer->end();
   if (recording.writer->failed())
@@ -344,7 +352,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
     os::read_path(fd, path);
     return recording.writer->other_file(path);
   }
-  if (static_cast<std::uint64_t>(file.st_size) > recording.pool_bytes) return fail(grown);
+  if (has_grown(file)) return fail(grown);
   if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
   const auto at = static_cast<std::uint64_t>(offset);
   const std::size_t inside =
@@ -405,11 +413,12 @@ void created(const char* path) {
 
 void resized(int fd) {
   struct stat file;
-  if (fstat(fd, &file) != 0 || !is_pool(file)) return;
-  const Lock locked;
-  if (recording.writer != nullptr &&
-      static_cast<std::uint64_t>(file.st_size) > recording.pool_bytes)
-    fail(grown);
+  if (fstat(fd, &file) == 0) resized(file);
+}
+
+void resized(const char* path) {
+  struct stat file;
+  if (stat(path, &file) == 0) resized(file);
 }
 
 std::optional<std::uint64_t> end_watch(void* start) {
