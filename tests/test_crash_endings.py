@@ -184,3 +184,21 @@ def test_a_pool_that_grows_by_its_path_ends_the_recording(
         )
     )
     assert any("the pool has grown" in warning for warning in found["warnings"]), found
+
+
+@pytest.mark.parametrize(
+    ("stores", "code", "tail"),
+    [(False, 3, "; inconclusive: the program failed"), (True, 1, "; the program failed")],
+)
+def test_lint_says_that_the_program_failed(
+    stores: bool, code: int, tail: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = (
+        POOL
+        if stores
+        else POOL.replace("    return 5;", "    msync((void *)pool, 8192, 4);\n    return 5;")
+    )
+    program = compile_c(tmp_path, "pool_user", text)
+    done = run_nearfar("crash", "lint", "--", str(program), str(tmp_path / "pool"), "exits", "one")
+    assert done.code == code, done
+    assert done.stdout.rstrip().endswith(tail), done
