@@ -13,7 +13,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import BUGGY, document, needs_explorer, needs_libpmem
+from crashing import BUGGY, SHOWN, crash_run, document, needs_explorer, needs_libpmem
 
 pytestmark = [needs_explorer, needs_libpmem]
 
@@ -202,3 +202,24 @@ def test_lint_says_that_the_program_failed(
     done = run_nearfar("crash", "lint", "--", str(program), str(tmp_path / "pool"), "exits", "one")
     assert done.code == code, done
     assert done.stdout.rstrip().endswith(tail), done
+
+
+def test_a_store_that_is_early_is_not_said_to_overwrite(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """A flag that is durable before its data are stored overwrites nothing that is needed."""
+    flag = BUGGY.replace("  e->value = value;", "  PERSIST\n  e->value = value;")
+    flag = flag.replace(
+        "  j->count++;\n  pmem_persist(&j->count, sizeof j->count);\n", "  // ADD\n"
+    )
+    flag = flag.replace("  PERSIST", "  j->count++;\n  pmem_persist(&j->count, sizeof j->count);")
+    flag = flag.replace("// FIX", "pmem_persist(e, sizeof *e);").replace(
+        "value < 103", "value < 101"
+    )
+    program = compile_c(tmp_path, "journal", flag, "-lpmem")
+    checker = compile_c(tmp_path, "check", SHOWN["check.c"])
+    done = crash_run(run_nearfar, program, checker, json="found.json")
+    assert done.code == 1, done
+    assert (
+        "changes in place what recovery relies on, before the operation is complete" in done.stdout
+    )
