@@ -223,3 +223,19 @@ def test_a_store_that_is_early_is_not_said_to_overwrite(
     assert (
         "changes in place what recovery relies on, before the operation is complete" in done.stdout
     )
+
+
+@pytest.mark.parametrize("verb", ["lint", "run"])
+def test_stores_that_are_only_in_assembly_require_the_other_recorder(
+    verb: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = POOL.replace("pool[64] = argc > 3;", '__asm__("movb $5, %0" : "=m"(pool[64]));')
+    flags = [run_nearfar("crash", "flags", way).stdout.split() for way in ("compile", "link")]
+    source, built = tmp_path / "assembly.c", tmp_path / "assembly"
+    source.write_text(text.replace("return 5;", "return 0;"))
+    subprocess.run(["gcc", *flags[0], "-c", source, "-o", f"{built}.o"], check=True)
+    subprocess.run(["gcc", f"{built}.o", *flags[1], "-o", built], check=True)
+    command = ("--recorder", "instrumented", "--", str(built), str(tmp_path / "pool"), "exits")
+    done = run_nearfar("crash", verb, *command)
+    done.assert_refused(3, "libraries and assembly store unseen")
+    assert "record it with --recorder preload" in done.stderr

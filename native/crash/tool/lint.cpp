@@ -35,7 +35,7 @@ int lint(const Arguments& given) {
   judge.finish(read->complete);
   print_log(*read, judge.events());
   if (judge.stores() == 0 && judge.findings().empty())
-    return print_error(without_record(nothing_stored(*read)));
+    return print_error(without_record(nothing_stored(*read), read->unseen_bytes));
   if (judge.is_full())
     std::printf("warning\tthe program left too much undone at once; some of it was not judged\n");
   for (const LintFinding& finding : with_sites(judge.findings(), read->sites, read->stacks)) {

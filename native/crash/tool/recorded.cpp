@@ -36,8 +36,7 @@ Error nothing_stored(const storelog::ReadLog& read) {
   if (read.unseen_bytes > 0)
     return Error::make(Errc::os_error, "no store to '%s' was seen, although it has changed",
                        read.pool_path.c_str())
-        .try_next("docs/tutorials/crash.md lists what is recorded; the instrumented recorder does "
-                  "not see libraries and assembly, --recorder preload does");
+        .try_next("docs/tutorials/crash.md lists what is recorded");
   if (!read.complete)
     return Error::make(Errc::unsupported, "no store was recorded: %s", read.ending.c_str())
         .try_next("docs/tutorials/crash.md lists what can be recorded");
@@ -70,8 +69,8 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
                 count, module.c_str());
 }
 
-Error without_record(Error error) {
-  std::printf("nothing\n");
+Error without_record(Error error, std::uint64_t unseen_bytes) {
+  std::printf("nothing\t%" PRIu64 "\n", unseen_bytes);
   return error;
 }
 
@@ -97,7 +96,7 @@ Result<storelog::ReadLog> read_recorded(const char* file) {
   print_log(*read, log.events.size());
   if (log.pool_bytes == 0) return without_record(nothing_mapped());
   if (std::any_of(log.events.begin(), log.events.end(), storelog::stores)) return read;
-  return without_record(nothing_stored(*read));
+  return without_record(nothing_stored(*read), read->unseen_bytes);
 }
 
 } // namespace nearfar::crash

@@ -10,8 +10,8 @@ Error nothing_mapped();
 /// It mapped one, and did not change it.
 Error nothing_stored(const storelog::ReadLog& read);
 
-/// Prints `nothing`: nothing was recorded, and this error, which is returned, says why.
-Error without_record(Error error);
+/// Prints `nothing`, with the bytes that were stored unseen: nothing was recorded. Returns the error.
+Error without_record(Error error, std::uint64_t unseen_bytes = 0);
 
 /// "at least 1 word of 4 bytes": unseen stores are counted so.
 std::string at_least_words(std::uint64_t bytes);

@@ -169,16 +169,18 @@ def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple
         assert process.stdout is not None
         try:
             with _ending(process, command in ("check", "run")) as asked:
-                nothing = False
+                unseen_bytes = None  # of a log without a store
                 for line in process.stdout:
                     kind, *fields = line.rstrip("\n").split("\t")
                     if kind == "nothing":
-                        nothing = True
+                        unseen_bytes = int(fields[0])
                         continue
                     if kind == "error":
                         error = BadInputError if fields[0] == "2" else MachineError
                         refused = error(fields[1], fields[2])
-                        raise NothingRecordedError(refused) if nothing else refused
+                        if unseen_bytes is None:
+                            raise refused
+                        raise NothingRecordedError(refused, unseen_bytes)
                     yield kind, fields
             if asked:
                 yield "interrupted", []

@@ -50,8 +50,9 @@ class Turn:
 class NothingRecordedError(NearfarError):
     """Nothing of the program can be judged; :func:`explaining_end` adds why."""
 
-    def __init__(self, refused: NearfarError) -> None:
+    def __init__(self, refused: NearfarError, unseen_bytes: int) -> None:
         super().__init__(refused.what, refused.next_step)
+        self.unseen_bytes = unseen_bytes  # that were stored to the pool, at least
         self.exit_code = refused.exit_code
 
 
@@ -213,6 +214,9 @@ def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) 
         if code:
             step = f"run {shlex.join(program)} alone first: it must end with 0"
             reasons.insert(0, (f"{program[0]} {_ending(log, recorder, code)}", step))
+        if error.unseen_bytes and not reasons and recorder == "instrumented":
+            why = "with this recorder, libraries and assembly store unseen"
+            reasons.append((why, "record it with --recorder preload"))
         if not reasons:
             raise
         why = "; ".join(reason for reason, _ in reasons)
