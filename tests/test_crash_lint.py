@@ -97,7 +97,7 @@ def test_a_second_process_with_a_pool_is_not_recorded(
     both = "; ".join(f"{program} {tmp_path / pool} 0" for pool in ("first", "second"))
     done = run_nearfar("crash", "lint", "--json", "-", "--", "sh", "-c", both)
     assert {each["times"] for each in document(done)["findings"]} == {1}
-    assert "a second process that maps a pool is not recorded" in done.stderr
+    assert "a second program that maps a pool is not recorded" in done.stderr
 
 
 OBJECT = """
@@ -686,7 +686,9 @@ def test_a_part_that_is_not_compiled_for_the_recorder_makes_the_result_inconclus
         assert (document(done)["verdict"], done.code) == (
             ("clean", 0) if program == "whole" else ("inconclusive", 3)
         )
-        assert ("4 bytes of the pool were stored unseen" in done.stderr) == (program == "part")
+        assert ("1 word of 4 bytes of the pool was stored unseen" in done.stderr) == (
+            program == "part"
+        )
         assert document(done)["findings"] == []
 
 

@@ -201,6 +201,7 @@ bool Explorer::explore_image(const Persistency& model, const Point& point,
   if (seen_.insert(image).second) {
     Verdict verdict = run(point, versions);
     ++result_.states;
+    if (point.level == 0) reached_[point.event] = true;
     result_.recovery_states += point.level > 0;
     if (verdict.failure == Failure::none && options_.confirm_every != 0 &&
         result_.states % options_.confirm_every == 0) {

@@ -67,6 +67,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   uncrashed_.clear();
   overdue_.clear();
   tried_.assign(trace_.log.events.size(), false);
+  reached_.assign(trace_.log.events.size() + 1, false);
   all_ = covered_ = 0;
   states_before_ = in_a_row_ = 0;
   if (trace_.ending != Failure::none) {
@@ -90,7 +91,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   } while (options_.read_all && another_pass());
   guard_.reset();
   result_.cut_off = in_a_row_ >= options_.violations;
-  if (os::stop_wanted()) result_.states_left = std::max(result_.states_left, 1.0); // not counted
+  if (os::stop_wanted()) count_what_is_left();
   if (result_.states_left == 0 && !exhausted()) tried_.assign(tried_.size(), true);
   count_stores();
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
@@ -393,13 +394,25 @@ double Explorer::count_all() const {
   return all;
 }
 
+/// Images at most that no run stands for; those of crashes during recovery are not among them.
+double Explorer::left_of_all() {
+  if (all_ == 0) all_ = count_all();
+  return std::max(all_ - (options_.read_all ? static_cast<double>(result_.states) : covered_), 0.0);
+}
+
+/// Where the exploration was stopped, no pass has counted images and failure points.
+void Explorer::count_what_is_left() {
+  result_.states_left = std::max(left_of_all(), 1.0);
+  if (options_.read_all)
+    result_.points = static_cast<std::uint64_t>(std::count(reached_.begin(), reached_.end(), true));
+}
+
 void Explorer::report_progress() {
   if (!progress_ || result_.states % options_.progress_interval != 0) return;
-  if (all_ == 0) all_ = count_all();
+  const double left = left_of_all();
   const double events = static_cast<double>(trace_.log.events.size());
   const double states = static_cast<double>(result_.states);
   const double seen = options_.read_all ? states : covered_;
-  const double left = std::max(all_ - seen, 0.0);
   double done = static_cast<double>(outer_event_) / events;
   if (options_.read_all) done = seen / (seen + left);
   if (options_.budget != 0) done = std::max(done, states / static_cast<double>(options_.budget));

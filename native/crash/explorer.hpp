@@ -179,6 +179,8 @@ private:
   const storelog::Log& log_of(const Piece& piece) const {
     return piece.recovery ? nested_log_ : trace_.log;
   }
+  double left_of_all();
+  void count_what_is_left();
   void report_progress();
 
   Checked& checked_;
@@ -201,6 +203,7 @@ private:
   std::vector<Suspect> suspects_; ///< of this walk through the log
   std::size_t next_suspect_ = 0;
   std::vector<bool> tried_;                  ///< for each event
+  std::vector<bool> reached_;                ///< failure points with an image, by their event
   std::unordered_set<std::uint64_t> places_; ///< of stores that this stage has tried, as hashes
   std::uint64_t states_before_ = 0;          ///< this pass
   std::uint64_t in_a_row_ = 0;               ///< violations since the last new finding, with it

@@ -1,7 +1,8 @@
 // The on-disk form of a log (docs/formats/storelog.md): appended in chunks, each with a checksum.
 //
-// Truncation     a killed process leaves whole chunks and perhaps a torn one. read_log() returns
-//                what can be trusted and says how it ended.
+// Truncation     a killed process leaves whole chunks and perhaps a torn one, and, if the recorder
+//                asked for it, a second file with the records after them. read_log() returns what
+//                can be trusted and says how it ended.
 // Thread safety  one thread writes; callers of several exclude each other.
 // Freestanding   the writer allocates nothing and throws nothing: it runs inside other programs.
 #pragma once
@@ -25,7 +26,7 @@ inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 enum class Tag : std::uint8_t {
   site = 16,           ///< names site number `site`: `address` is Site::place(), the data its file
   image = 17,          ///< bytes that were durable before the first event
-  pool = 18,           ///< `address` is the size of the pool in bytes, the data its path
+  pool = 18,           ///< `address`: bytes of the pool; data: its path; `site`: process ID
   last = 19,           ///< the log is complete; `address` is the number of events
   failed = 20,         ///< the recorder gave up; the data is the reason
   created = 21,        ///< a library has created the pool: all before this is taken as durable
@@ -57,6 +58,13 @@ struct FileRecord {
 };
 static_assert(sizeof(FileHeader) == 16 && sizeof(ChunkHeader) == 8 && sizeof(FileRecord) == 24);
 
+/// What a writer has not written yet, in memory that outlives its process: FILE.unwritten.
+struct Unwritten {
+  std::uint64_t offset; ///< where the chunk of these records will begin in the log
+  std::uint64_t bytes;  ///< of the records
+  alignas(8) char records[1 << 13];
+};
+
 /// Appends to an open file. Data of more than a chunk is written as several records.
 class LogWriter {
 public:
@@ -65,6 +73,12 @@ public:
     file_.adopt(std::move(file));
   }
 
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  /// Keeps what is not written in this file, from which it is read if the process is killed. Has no
+  /// effect where the file cannot be made. Before begin().
+  void keep_unwritten(const char* path);
   void begin();
   void pool(std::uint64_t bytes, const char* path);
   void image(std::uint64_t address, const void* data, std::size_t bytes);
@@ -87,10 +101,10 @@ public:
   bool failed() const { return failed_; } ///< a write failed; nothing more is written
 
 private:
-  static constexpr std::size_t chunk_bytes = 1 << 13; ///< what a killed program loses at most
+  static constexpr std::size_t chunk_bytes = sizeof(Unwritten::records);
 
   void put(FileRecord record, const void* data);
-  void text(Tag tag, std::uint64_t number, const char* text);
+  void text(Tag tag, std::uint64_t number, const char* text, std::uint32_t site = 0);
   int descriptor();
 
   const char* path_;
@@ -98,8 +112,8 @@ private:
   bool failed_ = false;
   std::uint32_t sites_ = 0;
   std::uint64_t events_ = 0;
-  std::size_t used_ = 0;
-  alignas(8) char buffer_[chunk_bytes];
+  Unwritten own_{};
+  Unwritten* unwritten_ = &own_;
 };
 
 /// A log that was read. Sites point into `names` and `callers`.

@@ -155,6 +155,41 @@ TEST_CASE("a log cut anywhere is read up to the cut, and says so") {
   CHECK(!read_log(path.c_str()));
 }
 
+TEST_CASE("what a killed program had not written is read from the second file") {
+  const test::Folder folder;
+  const std::string path = folder.path("log");
+  Result<os::File> file = os::create_new(path.c_str());
+  REQUIRE(file);
+  LogWriter writer(std::move(*file));
+  writer.keep_unwritten((path + ".unwritten").c_str());
+  writer.begin();
+  writer.pool(4096, "/pool");
+  const std::uint32_t site = writer.site(Site("program.c", 13));
+  const std::uint64_t word = 7;
+  std::size_t events = 0;
+  const auto check = [&] {
+    Result<ReadLog> read = read_log(path.c_str());
+    REQUIRE(read);
+    CHECK(!read->complete);
+    CHECK(read->ending.find("cut short at offset") != std::string::npos);
+    CHECK(read->pool_path == "/pool");
+    CHECK(read->log.events.size() == events);
+  };
+  check();
+  for (; events < 500; ++events) { // several chunks
+    if (events % 100 == 3) check();
+    writer.event(EventKind::store, 0, site, 8 * (events % 512), sizeof word, &word);
+  }
+  check();
+  writer.flush();
+  check();
+  writer.end();
+  Result<ReadLog> read = read_log(path.c_str());
+  REQUIRE(read);
+  CHECK(read->complete);
+  CHECK(read->log.events.size() == events);
+}
+
 TEST_CASE("a damaged byte is noticed wherever it is") {
   const test::Folder folder;
   const std::string path = written(folder, example());

@@ -24,8 +24,10 @@ public:
 
   Status header(const char* path);
   void chunks();
+  void unwritten(const char* log);
 
 private:
+  bool records(std::size_t bytes);
   bool chunk(const ChunkHeader& header);
   bool record(const FileRecord& record, const char* data);
   bool event(const FileRecord& record, const char* data);
@@ -79,13 +81,29 @@ bool LogReader::chunk(const ChunkHeader& header) {
   payload_.resize(header.bytes);
   if (std::fread(payload_.data(), 1, header.bytes, file_) != header.bytes) return stop("cut short");
   if (crc32c(payload_.data(), header.bytes) != header.checksum) return stop("damaged");
-  for (std::size_t at = 0; at < header.bytes;) {
+  return records(header.bytes);
+}
+
+/// What the writer had not written when its process was killed.
+void LogReader::unwritten(const char* log) {
+  const std::unique_ptr<std::FILE, Close> file(
+      std::fopen((std::string(log) + ".unwritten").c_str(), "rb"));
+  const auto rest = std::make_unique<Unwritten>();
+  if (file == nullptr || std::fread(rest.get(), sizeof *rest, 1, file.get()) != 1 ||
+      rest->offset != static_cast<std::uint64_t>(offset_) || rest->bytes > sizeof rest->records)
+    return;
+  payload_.assign(rest->records, rest->records + rest->bytes);
+  records(rest->bytes);
+}
+
+bool LogReader::records(std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes;) {
     FileRecord next;
-    if (header.bytes - at < sizeof next) return stop("damaged");
+    if (bytes - at < sizeof next) return stop("damaged");
     std::memcpy(&next, payload_.data() + at, sizeof next);
     at += sizeof next;
     const std::size_t data = (std::size_t{next.data_bytes} + 7) / 8 * 8;
-    if (header.bytes - at < data) return stop("damaged");
+    if (bytes - at < data) return stop("damaged");
     if (!record(next, payload_.data() + at)) return false;
     at += data;
   }
@@ -190,6 +208,7 @@ Result<ReadLog> read_log(const char* path, bool contents) {
   LogReader reader(file.get(), result, contents);
   if (Status read = reader.header(path); !read) return read.error();
   reader.chunks();
+  if (!result.complete) reader.unwritten(path);
   return result;
 }
 

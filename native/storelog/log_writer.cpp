@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/crc32c.hpp"
 #include "os/file.hpp"
@@ -20,20 +24,36 @@ void LogWriter::begin() {
   header.version = log_version;
   header.checksum = crc32c(&header, 12);
   failed_ = !os::write_whole(file_.get(), &header, sizeof header);
+  unwritten_->offset = sizeof header;
+}
+
+void LogWriter::keep_unwritten(const char* path) {
+  const os::File file(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  // Room is reserved: a page that a full disk cannot hold would end the program.
+  if (file.fd() < 0 || posix_fallocate(file.fd(), 0, sizeof(Unwritten)) != 0) return;
+  void* const shared = reinterpret_cast<void*>(syscall(
+      SYS_mmap, nullptr, sizeof(Unwritten), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+  if (shared == MAP_FAILED) return;
+  std::memcpy(shared, unwritten_, sizeof(Unwritten));
+  unwritten_ = static_cast<Unwritten*>(shared);
 }
 
 void LogWriter::put(FileRecord record, const void* data) {
   const std::size_t bytes = sizeof record + padded(record.data_bytes);
-  if (used_ + bytes > chunk_bytes) flush();
-  std::memcpy(buffer_ + used_, &record, sizeof record);
+  if (unwritten_->bytes + bytes > chunk_bytes) flush();
+  char* const to = unwritten_->records + unwritten_->bytes;
+  std::memcpy(to, &record, sizeof record);
   if (record.data_bytes > 0) {
-    std::memset(buffer_ + used_ + bytes - 8, 0, 8);
-    std::memcpy(buffer_ + used_ + sizeof record, data, record.data_bytes);
+    std::memset(to + bytes - 8, 0, 8);
+    std::memcpy(to + sizeof record, data, record.data_bytes);
   }
-  used_ += bytes;
+  std::atomic_signal_fence(std::memory_order_seq_cst); // a killed program leaves whole records
+  unwritten_->bytes += bytes;
 }
 
-void LogWriter::pool(std::uint64_t bytes, const char* path) { text(Tag::pool, bytes, path); }
+void LogWriter::pool(std::uint64_t bytes, const char* path) {
+  text(Tag::pool, bytes, path, static_cast<std::uint32_t>(getpid()));
+}
 
 void LogWriter::image(std::uint64_t address, const void* data, std::size_t bytes) {
   const auto* from = static_cast<const char*>(data);
@@ -79,9 +99,9 @@ void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
 
 void LogWriter::created() { text(Tag::created, events_, ""); }
 
-void LogWriter::text(Tag tag, std::uint64_t number, const char* text) {
+void LogWriter::text(Tag tag, std::uint64_t number, const char* text, std::uint32_t site) {
   const auto bytes = static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(text), 4096));
-  put({static_cast<std::uint8_t>(tag), 0, 0, 0, number, 0, bytes}, text);
+  put({static_cast<std::uint8_t>(tag), 0, 0, site, number, 0, bytes}, text);
 }
 
 void LogWriter::unseen(std::uint64_t count, const char* module) {
@@ -98,12 +118,16 @@ int LogWriter::descriptor() {
 }
 
 void LogWriter::flush() {
-  if (used_ == 0 || failed_) return;
-  const ChunkHeader header{static_cast<std::uint32_t>(used_), crc32c(buffer_, used_)};
+  const std::uint64_t bytes = unwritten_->bytes;
+  if (bytes == 0 || failed_) return;
+  const char* const records = unwritten_->records;
+  const ChunkHeader header{static_cast<std::uint32_t>(bytes), crc32c(records, bytes)};
   const int file = descriptor();
   failed_ =
-      !os::write_whole(file, &header, sizeof header) || !os::write_whole(file, buffer_, used_);
-  used_ = 0;
+      !os::write_whole(file, &header, sizeof header) || !os::write_whole(file, records, bytes);
+  unwritten_->bytes = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst); // no record is read twice
+  unwritten_->offset += sizeof header + bytes;
 }
 
 void LogWriter::end() {

@@ -81,6 +81,14 @@ NEARFAR_EXPORT int ftruncate(int fd, off_t bytes) noexcept {
   return done;
 }
 NEARFAR_EXPORT int ftruncate64(int fd, off64_t bytes) noexcept { return ftruncate(fd, bytes); }
+NEARFAR_EXPORT int truncate(const char* path, off_t bytes) noexcept {
+  const auto done = static_cast<int>(syscall(SYS_truncate, path, bytes));
+  resized(path);
+  return done;
+}
+NEARFAR_EXPORT int truncate64(const char* path, off64_t bytes) noexcept {
+  return truncate(path, bytes);
+}
 NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   if ((flags & MS_SYNC) != 0) persist(at, bytes, NEARFAR_CALLER);
   return static_cast<int>(syscall(SYS_msync, at, bytes, flags));

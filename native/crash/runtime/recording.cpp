@@ -113,10 +113,13 @@ void note_unseen_mapping(const UnseenMapping& found) {
 bool begin_log(int pool) {
   const int fd = open(log_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 && errno == EEXIST) {
-    std::fprintf(stderr, "nearfar: a second process that maps a pool is not recorded\n");
+    std::fprintf(stderr, "nearfar: a second program that maps a pool is not recorded\n");
     char path[4096];
     os::read_path(pool, path);
     note_process(path);
+    char again[32]; // the same process has executed another program
+    std::snprintf(again, sizeof again, "again %d", static_cast<int>(getpid()));
+    note_unrecorded(log_path, again);
     return false;
   }
   if (fd < 0) {
@@ -124,6 +127,9 @@ bool begin_log(int pool) {
     _exit(126);
   }
   recording.writer = new (writer_memory) LogWriter(os::File(fd), log_path);
+  static char unwritten[sizeof log_path + 16]; // the stack of the program may be small
+  std::snprintf(unwritten, sizeof unwritten, "%s.unwritten", log_path);
+  recording.writer->keep_unwritten(unwritten);
   recording.writer->begin();
   recorded = getpid();
   return true;
@@ -151,6 +157,10 @@ bool begin_pool(int fd, const struct stat& file) {
 void stop() {
   recording.writer = nullptr;
   log_path[0] = '\0';
+}
+
+bool has_grown(const struct stat& pool) {
+  return static_cast<std::uint64_t>(pool.st_size) > recording.pool_bytes;
 }
 
 /// The program has all the rights again that it asked for.
@@ -220,6 +230,12 @@ bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, 
 void watch(const RecordedRegion& region) {
   if (seen == Seen::faults && region.writable)
     syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+}
+
+void resized(const struct stat& file) {
+  if (!is_pool(file)) return;
+  const Lock locked;
+  if (recording.writer != nullptr && has_grown(file)) fail(grown);
 }
 
 /// keep_watch() of a part of one region. False if there is no memory for its rights.
@@ -303,6 +319,8 @@ void finish() {
   const Lock locked;
   if (started() && (is_recorded() || !pool_known)) for_each_unseen_mapping(note_unseen_mapping);
   if (!is_recorded()) return;
+  struct stat file;
+  if (stat(pool_path, &file) == 0 && is_pool(file) && has_grown(file)) return fail(grown);
   write_coverage();
   recording.writer->end();
   if (recording.writer->failed())
@@ -334,7 +352,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
     os::read_path(fd, path);
     return recording.writer->other_file(path);
   }
-  if (static_cast<std::uint64_t>(file.st_size) > recording.pool_bytes) return fail(grown);
+  if (has_grown(file)) return fail(grown);
   if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
   const auto at = static_cast<std::uint64_t>(offset);
   const std::size_t inside =
@@ -395,11 +413,12 @@ void created(const char* path) {
 
 void resized(int fd) {
   struct stat file;
-  if (fstat(fd, &file) != 0 || !is_pool(file)) return;
-  const Lock locked;
-  if (recording.writer != nullptr &&
-      static_cast<std::uint64_t>(file.st_size) > recording.pool_bytes)
-    fail(grown);
+  if (fstat(fd, &file) == 0) resized(file);
+}
+
+void resized(const char* path) {
+  struct stat file;
+  if (stat(path, &file) == 0) resized(file);
 }
 
 std::optional<std::uint64_t> end_watch(void* start) {

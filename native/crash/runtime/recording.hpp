@@ -81,6 +81,7 @@ void created(const char* path);
 /// The program has given the file of the descriptor another size. A pool that grows is recorded up to
 /// then.
 void resized(int fd);
+void resized(const char* path);
 
 /// For mremap(): ends the watch of the region that begins there, and returns its offset in the pool.
 std::optional<std::uint64_t> end_watch(void* start);

@@ -27,14 +27,15 @@ int lint(const Arguments& given) {
   if (!read) return print_error(read.error());
   if (read->log.pool_bytes == 0) {
     print_log(*read, 0);
-    return print_error(nothing_mapped());
+    return print_error(without_record(nothing_mapped()));
   }
   Result<os::MappedRange> memory = read_judgement(given.text("judge"), read->log.pool_bytes);
   if (!memory) return print_error(memory.error());
   Judge judge(memory->data(), read->log.pool_bytes);
   judge.finish(read->complete);
   print_log(*read, judge.events());
-  if (judge.stores() == 0 && judge.findings().empty()) return print_error(nothing_stored(*read));
+  if (judge.stores() == 0 && judge.findings().empty())
+    return print_error(without_record(nothing_stored(*read), read->unseen_bytes));
   if (judge.is_full())
     std::printf("warning\tthe program left too much undone at once; some of it was not judged\n");
   for (const LintFinding& finding : with_sites(judge.findings(), read->sites, read->stacks)) {

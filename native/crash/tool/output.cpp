@@ -81,20 +81,22 @@ void print_finding(const Finding& finding, const char* image) {
 }
 
 int print_exploration(const Exploration& result, const char* folder) {
+  int failed = 0; ///< errno of the first image that was not written
   for (std::size_t i = 0; i < result.findings.size(); ++i) {
     std::string path;
     if (folder[0] != '\0' && !result.findings[i].image.empty()) {
       path = std::string(folder) + "/" + std::to_string(i + 1) + ".image";
       if (!write_image(path, result.findings[i].image)) {
-        std::printf(
-            "warning\tcannot keep the image '%s': %s; give a folder with room by --images\n",
-            path.c_str(), std::strerror(errno));
+        if (failed == 0) failed = errno;
         std::remove(path.c_str());
         path.clear();
       }
     }
     print_finding(result.findings[i], path.c_str());
   }
+  if (failed != 0)
+    std::printf("warning\tcannot keep images in %s: %s; name another folder after --images\n",
+                folder, std::strerror(failed));
   std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64
               "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\n",
               result.states, finite(result.states_left), result.points, result.violations,

@@ -7,6 +7,24 @@
 
 namespace nearfar::crash {
 
+namespace {
+
+constexpr std::uint64_t word_bytes = 4; ///< unseen stores are counted in whole words
+
+/// Why bytes may be stored unseen.
+constexpr char unseen_causes[] =
+    "by another process or a system call that is not recorded; with the instrumented recorder also "
+    "by a library, by assembly, by a copy that the compiler inserts (as of std::copy()), or as an "
+    "object that a function returns";
+
+} // namespace
+
+std::string at_least_words(std::uint64_t bytes) {
+  const std::uint64_t words = bytes / word_bytes;
+  return "at least " + std::to_string(words) + (words == 1 ? " word" : " words") + " of " +
+         std::to_string(word_bytes) + " bytes";
+}
+
 Error nothing_mapped() {
   return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
       .try_next(
@@ -16,12 +34,18 @@ Error nothing_mapped() {
 
 Error nothing_stored(const storelog::ReadLog& read) {
   if (read.unseen_bytes > 0)
-    return Error::make(Errc::bad_input, "no store to '%s' was seen, although it has changed",
+    return Error::make(Errc::os_error, "no store to '%s' was seen, although it has changed",
                        read.pool_path.c_str())
-        .try_next("docs/tutorials/crash.md lists what is recorded; try the other --recorder");
+        .try_next("docs/tutorials/crash.md lists what is recorded");
   if (!read.complete)
     return Error::make(Errc::unsupported, "no store was recorded: %s", read.ending.c_str())
         .try_next("docs/tutorials/crash.md lists what can be recorded");
+  if (!read.other_files.empty())
+    return Error::make(Errc::os_error,
+                       "the program changed nothing in '%s', the first file that it maps; it also "
+                       "maps '%s'",
+                       read.pool_path.c_str(), read.other_files.front().c_str())
+        .try_next("name the pool by --pool FILE");
   return Error::make(Errc::bad_input, "the program changed nothing in '%s'", read.pool_path.c_str())
       .try_next("start with a new pool, or have the program store other values");
 }
@@ -31,12 +55,8 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   if (!read.complete)
     ending = read.ending + "; " + std::to_string(events) + " events before that are used";
   else if (read.unseen_bytes > 0)
-    ending =
-        "at least " + std::to_string(read.unseen_bytes) +
-        " bytes of the pool were stored unseen: by another process or a system call that is not "
-        "recorded; with the instrumented recorder also by a library, by assembly, or as an object "
-        "that a "
-        "function returns";
+    ending = at_least_words(read.unseen_bytes) + " of the pool " +
+             (read.unseen_bytes > word_bytes ? "were" : "was") + " stored unseen: " + unseen_causes;
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)
@@ -49,9 +69,14 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
                 count, module.c_str());
 }
 
+Error without_record(Error error, std::uint64_t unseen_bytes) {
+  std::printf("nothing\t%" PRIu64 "\n", unseen_bytes);
+  return error;
+}
+
 Result<storelog::ReadLog> read_written(const char* file, bool contents) {
   if (access(file, F_OK) != 0)
-    return nothing_mapped(); // the recorder makes it with the first mapping
+    return without_record(nothing_mapped()); // the recorder makes it with the first mapping
   Result<storelog::ReadLog> read = storelog::read_log(file, contents);
   if (read && read->uninstrumented)
     return Error::make(Errc::bad_input, "no code of the program is compiled for the recorder")
@@ -69,9 +94,9 @@ Result<storelog::ReadLog> read_recorded(const char* file) {
   if (!read) return read;
   const storelog::Log& log = read->log;
   print_log(*read, log.events.size());
-  if (log.pool_bytes == 0) return nothing_mapped();
+  if (log.pool_bytes == 0) return without_record(nothing_mapped());
   if (std::any_of(log.events.begin(), log.events.end(), storelog::stores)) return read;
-  return nothing_stored(*read);
+  return without_record(nothing_stored(*read), read->unseen_bytes);
 }
 
 } // namespace nearfar::crash

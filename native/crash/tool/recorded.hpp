@@ -10,6 +10,12 @@ Error nothing_mapped();
 /// It mapped one, and did not change it.
 Error nothing_stored(const storelog::ReadLog& read);
 
+/// Prints `nothing`, with the bytes that were stored unseen: nothing was recorded. Returns the error.
+Error without_record(Error error, std::uint64_t unseen_bytes = 0);
+
+/// "at least 1 word of 4 bytes": unseen stores are counted so.
+std::string at_least_words(std::uint64_t bytes);
+
 /// Prints a `log` line, and warnings on flushes that were not seen.
 void print_log(const storelog::ReadLog& read, std::uint64_t events);
 

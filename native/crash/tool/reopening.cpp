@@ -31,6 +31,13 @@ private:
   bool watched_ = false;
 };
 
+std::string did_not_end_within(std::uint64_t limit_ms) {
+  char text[80];
+  std::snprintf(text, sizeof text, "the program did not end within the limit of %g s (--time)",
+                static_cast<double>(limit_ms) / 1000);
+  return text;
+}
+
 int number_of(const os::Ended& ended) { return ended.signal != 0 ? -ended.signal : ended.code; }
 
 } // namespace
@@ -59,15 +66,17 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool,
   }
   if (!method_.started) return warnings;
   const OpenWatch watch(program_.path);
+  const std::uint64_t limit_ms = this->limit_ms();
   Result<os::Ended> ended = start();
   require_size(program_.path, pool.size());
   const bool is_there = os::is_at(image_, program_.path);
   if (!ended || ended->hung || ended->signal != 0 || !is_there || !watch.is_opened()) {
     method_.started = false;
+    is_slow_ = ended && ended->hung;
     warn(std::string(!ended               ? ended.error().what
-                     : ended->hung        ? "the program does not end"
+                     : is_slow_           ? did_not_end_within(limit_ms)
                      : ended->signal != 0 ? lost(*ended, os::last_line(output_))
-                     : !is_there          ? "the program makes another file of it"
+                     : !is_there          ? "the program removes, renames or replaces it"
                                           : "the program does not open the image in its place") +
          ": it is not started on images");
   } else if (const int number = number_of(*ended); number != 0) {

@@ -41,6 +41,7 @@ public:
   /// nothing of others, and is not started. Returns warnings.
   std::vector<std::string> require_success();
   const Method& method() const { return method_; }
+  bool is_slow() const { return is_slow_; } ///< it did not end within the limit on a good pool
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override;
 
@@ -53,6 +54,7 @@ private:
   os::File output_;
   Method method_;
   bool succeeds_ = false; ///< on one of those pools
+  bool is_slow_ = false;
 };
 
 } // namespace nearfar::crash

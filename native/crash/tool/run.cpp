@@ -51,7 +51,7 @@ std::vector<std::string> expect(Reopening& check, const storelog::Log& log, std:
     arena.restore(pool);
   };
   const std::string lacks =
-      " as recorded, without at least " + std::to_string(unseen) + " bytes that were stored unseen";
+      " as recorded, without " + at_least_words(unseen) + " that changed unseen";
   on(last_image(log), "that it left" + (unseen > 0 ? lacks : ""));
   on(log.image, "that it found");
   for (std::string& warning : check.require_success())
@@ -69,7 +69,7 @@ void print_method(const Reopening::Method& method, const std::vector<std::string
 }
 
 /// No image can be checked. What the program does with its pool is not a matter of arguments.
-Error nothing_checks(const std::vector<std::string>& warnings, bool input_is_lost) {
+Error nothing_checks(const std::vector<std::string>& warnings, bool input_is_lost, bool is_slow) {
   if (warnings.empty())
     return Error::make(Errc::bad_input,
                        "nothing can check the images: no argument of the program names its pool")
@@ -80,6 +80,8 @@ Error nothing_checks(const std::vector<std::string>& warnings, bool input_is_los
     return error.try_next(
         "give its standard input as a file (< FILE), so that each start reads it, "
         "or give a --checker");
+  if (is_slow)
+    return error.try_next("give a larger --time if the program only needs more, or a --checker");
   return error.try_next(
       "have the program open that pool in its place and end with 0, or give a --checker");
 }
@@ -102,7 +104,7 @@ Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const stor
   if (!log.events.empty())
     warnings = expect(*check, log, unseen, arena); // else one image is replayed
   if (!check->method().inspected && !check->method().started)
-    return nothing_checks(warnings, given.number("input_is_lost", 0) != 0);
+    return nothing_checks(warnings, given.number("input_is_lost", 0) != 0, check->is_slow());
   print_method(check->method(), warnings);
   return std::unique_ptr<Checked>(std::move(check));
 }

@@ -14,7 +14,7 @@ from types import FrameType
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
-from nearfar.verify.recorder import Turn
+from nearfar.verify.recorder import NothingRecordedError, Turn
 
 #: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
@@ -169,11 +169,18 @@ def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple
         assert process.stdout is not None
         try:
             with _ending(process, command in ("check", "run")) as asked:
+                unseen_bytes = None  # of a log without a store
                 for line in process.stdout:
                     kind, *fields = line.rstrip("\n").split("\t")
+                    if kind == "nothing":
+                        unseen_bytes = int(fields[0])
+                        continue
                     if kind == "error":
                         error = BadInputError if fields[0] == "2" else MachineError
-                        raise error(fields[1], fields[2])
+                        refused = error(fields[1], fields[2])
+                        if unseen_bytes is None:
+                            raise refused
+                        raise NothingRecordedError(refused, unseen_bytes)
                     yield kind, fields
             if asked:
                 yield "interrupted", []
@@ -248,7 +255,7 @@ def with_lines(result: Exploration) -> None:
 
 def _merged(findings: list[Finding]) -> list[Finding]:
     """One finding for each cause: the compiler can make several code addresses of a line. The image
-    of the first is kept."""
+    of the first that has one is kept."""
     first: dict[tuple[object, ...], Finding] = {}
     for number, finding in enumerate(findings):
         cause: tuple[object, ...] = (number,)
@@ -259,6 +266,8 @@ def _merged(findings: list[Finding]) -> list[Finding]:
         if known is None:
             first[cause] = finding
             continue
-        first[cause] = replace(known, violations=known.violations + finding.violations)
-        Path(finding.image).unlink(missing_ok=True)
+        violations = known.violations + finding.violations
+        first[cause] = replace(known, violations=violations, image=known.image or finding.image)
+        if known.image and finding.image:
+            Path(finding.image).unlink(missing_ok=True)
     return list(first.values())

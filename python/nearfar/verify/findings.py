@@ -27,7 +27,7 @@ MISSING = {
     "fence": "is flushed, but no fence makes it durable",
     "log": "overwrites in place what was not logged",
     "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
-    "in_place": "overwrites in place what recovery still needs",
+    "in_place": "changes in place what recovery relies on, before the operation is complete",
     "torn": "has more than 8 bytes, and a power failure can leave a part of it",
     "logic": "is durable in order: program, recovery or checker is wrong",
 }
@@ -139,7 +139,7 @@ class Finding:
         before = f"the store of {_called(self.before, self.before_caller)}"
         late = " in time" if self.missing == "fence" else ""
         if self.before == self.store:
-            before = "a later store of the same line"
+            before = "a later store of the same source line"
         order = f" before {before}" if self.before else late
         inlined = f" (inlined into {', '.join(self.inlined_into)})" if self.inlined_into else ""
         store = _called(self.store + inlined, self.store_caller)

@@ -32,9 +32,8 @@ def folder_for(wanted: Path | None) -> Path:
 
 
 def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
-    """Write the origin of each image next to it; removes the folder if there is none."""
-    if not any(finding.image for finding in result.findings):
-        folder.rmdir()
+    """Write the origin of each image next to it."""
+    refused: dict[str, None] = {}
     for i, finding in enumerate(result.findings):
         if not finding.image:
             continue
@@ -54,9 +53,10 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
         try:
             image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")
         except OSError as error:
-            result.warnings.append(f"cannot write the description of {image}: {error.strerror}")
+            refused[f"cannot describe the images in {folder}: {error.strerror}"] = None
             continue
         result.findings[i] = replace(finding, replay=f"nearfar crash replay {image}")
+    result.warnings += refused
 
 
 def story_of(image: Path) -> dict[str, Any]:

@@ -110,6 +110,7 @@ class LintResult:
     events: int = 0
     warnings: list[str] = field(default_factory=list)
     incomplete: bool = False  # the program failed, or its log is truncated
+    program_failed: bool = False  # and that is all
 
     @property
     def errors(self) -> int:

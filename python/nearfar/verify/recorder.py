@@ -17,7 +17,7 @@ from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.process.development import INCLUDE_DIR
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.helpers import preloadable, shipped
-from nearfar.verify.reopening import recorded_pool
+from nearfar.verify.reopening import recorded_pool, recording_process
 
 RECORDER = "libnearfar-crash-recorder.so"
 HEAP = "libnearfar-crash-heap.so"
@@ -29,6 +29,8 @@ _HEAP_IS_FULL = "the heap is full"
 _OWN_FAULT = "a fault is its own"
 #: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
 _MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
+#: Begins a note on a process that maps a pool where there is a log already.
+_AGAIN = "again "
 #: How long children of a program that has ended may go on.
 _CHILDREN_S = 2.0
 
@@ -43,6 +45,15 @@ class Turn:
     thread: int
     flush: int = 0
     store: str = ""
+
+
+class NothingRecordedError(NearfarError):
+    """Nothing of the program can be judged; :func:`explaining_end` adds why."""
+
+    def __init__(self, refused: NearfarError, unseen_bytes: int) -> None:
+        super().__init__(refused.what, refused.next_step)
+        self.unseen_bytes = unseen_bytes  # that were stored to the pool, at least
+        self.exit_code = refused.exit_code
 
 
 @contextmanager
@@ -104,6 +115,11 @@ def record(
         os.close(ended)
     if not log.exists():
         _refuse_unseen_mapping(program[0], _notes(log))
+    if pool and not log.exists() and done.returncode:
+        raise MachineError(
+            f"{program[0]} {_ending(log, recorder, done.returncode)} before it mapped {pool}",
+            f"run {shlex.join(program)} alone first: it must end with 0",
+        )
     if pool and not log.exists():
         raise BadInputError(
             f"{program[0]} did not map {pool}", "give the file that it maps, or leave out --pool"
@@ -123,20 +139,33 @@ def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> l
         found.append(
             f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"
         )
-    processes = _notes(log)
-    if "" in processes:
-        found.append(
-            f"a process that {program[0]} forked stored to the pool: its stores are not judged"
-        )
-    if str(recorded_pool(log)) in processes:
-        found.append("a second process maps the pool for writing: its stores are not judged")
-    if _HEAP_IS_FULL in processes:
-        found.append("blocks that do not fit in --heap are not judged: give a larger size")
-    if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in processes):
-        found.append(
-            "the program also maps the pool in a way that the recorder does not see: what it stores"
-            " there is not judged"
-        )
+    return found + [
+        f"{way}: {missing}" for way, missing, _ in _ways_past_the_recorder(program, log)
+    ]
+
+
+def _ways_past_the_recorder(program: Sequence[str], log: Path) -> list[tuple[str, str, str]]:
+    """How the pool was stored to, or can have been, without a record; what is not judged
+    therefore; and the next step."""
+    notes = _notes(log)
+    theirs = "its stores are not judged"
+    found = []
+    if "" in notes:
+        step = "store to the pool in the process that maps it, not in a child of fork()"
+        found.append((f"a process that {program[0]} forked stored to the pool", theirs, step))
+    if str(recorded_pool(log)) in notes:
+        step = "have the process that maps the pool first store to it"
+        way = "a second process maps the pool for writing"
+        if f"{_AGAIN}{recording_process(log)}" in notes:
+            way = f"{program[0]} executes a program that maps the pool for writing"
+        found.append((way, theirs, step))
+    if _HEAP_IS_FULL in notes:
+        step = "give a larger size"
+        found.append(("blocks that do not fit in --heap are not judged", step, step))
+    if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in notes):
+        way = "the program also maps the pool in a way that the recorder does not see"
+        step = "map the pool by mmap() of the C library only, with its size"
+        found.append((way, "what it stores there is not judged", step))
     return found
 
 
@@ -179,6 +208,19 @@ def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) 
     """Adds to a refusal how the program ended, if that is a reason why little was recorded."""
     try:
         yield
+    except NothingRecordedError as error:
+        ways = _ways_past_the_recorder(program, log)
+        reasons = [(way, step) for way, _, step in ways]
+        if code:
+            step = f"run {shlex.join(program)} alone first: it must end with 0"
+            reasons.insert(0, (f"{program[0]} {_ending(log, recorder, code)}", step))
+        if error.unseen_bytes and not reasons and recorder == "instrumented":
+            why = "with this recorder, libraries and assembly store unseen"
+            reasons.append((why, "record it with --recorder preload"))
+        if not reasons:
+            raise
+        why = "; ".join(reason for reason, _ in reasons)
+        raise MachineError(f"{error.what} ({why})", reasons[0][1]) from None
     except NearfarError as error:
         if code != -signal.SIGBUS and not _is_lost_fault(log, recorder, code):
             raise

@@ -19,14 +19,25 @@ _HEADERS = struct.Struct("<16x 8x B x H I Q I I")
 
 def recorded_pool(log: Path) -> Path | None:
     """The pool that a log is about, from its first record; None if nothing was recorded."""
+    record = _pool_record(log)
+    return None if record is None else record[1]
+
+
+def recording_process(log: Path) -> int | None:
+    """The ID of the process that a log is about."""
+    record = _pool_record(log)
+    return None if record is None else record[0]
+
+
+def _pool_record(log: Path) -> tuple[int, Path] | None:
     if not log.exists():
         return None
     with log.open("rb") as file:
         start = file.read(_HEADERS.size)
         if len(start) < _HEADERS.size:
             return None
-        tag, *_, data_bytes = _HEADERS.unpack(start)
-        return Path(os.fsdecode(file.read(data_bytes))) if tag == _POOL else None
+        tag, _thread, process, *_, data_bytes = _HEADERS.unpack(start)
+        return (process, Path(os.fsdecode(file.read(data_bytes)))) if tag == _POOL else None
 
 
 def command_on_image(program: Sequence[str], pool: Path) -> list[str] | None:

@@ -31,6 +31,7 @@ def lint(
             result = read(scratch / "log", memory)
         missing = unrecorded(program, scratch / "log", recorder, code)
         judged = recorded_pool(scratch / "log")
+    result.program_failed = code != 0 and not result.incomplete and len(missing) == 1
     result.incomplete |= bool(missing)
     result.warnings += missing
     if heap_bytes and judged and not judged.name.startswith(HEAP_FILE):

@@ -15,7 +15,10 @@ def findings(result: LintResult) -> Text:
     """Return each finding, errors first, then their number."""
     notes = len(result.findings) - result.errors
     counts = f"{_count(result.errors, 'error')}, {_count(notes, 'note')}"
-    tail = "; inconclusive: the recording is incomplete" if result.incomplete else ""
+    tail = ""
+    if result.incomplete:
+        why = "the program failed" if result.program_failed else "the recording is incomplete"
+        tail = f"; {why}" if result.errors else f"; inconclusive: {why}"
     return verbatim(
         *map(_line, result.findings), f"{counts} in {result.events:,} recorded events{tail}"
     )
