@@ -33,6 +33,71 @@ def test_flushes_of_a_library_that_is_loaded_late(
     assert finding["place"].endswith(f"late.so.c:{line}")
 
 
+RELOADED = (PROGRAMS / "reloaded_library.c").read_text()
+LINE_OF_STORE = 1 + RELOADED[: RELOADED.index("/* STORE */")].count("\n")
+
+
+def plug_in(folder: Path, name: str, *flags: str) -> Path:
+    return compile_c(folder, f"{name}.so", RELOADED, "-shared", "-fPIC", *flags)
+
+
+def test_flushes_of_libraries_at_the_address_of_one_that_was_unloaded(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    host = compile_c(tmp_path, "host", RELOADED, "-DHOST", "-ldl")
+    first, second = plug_in(tmp_path, "first"), plug_in(tmp_path, "second")
+    wrong = plug_in(tmp_path, "wrong", "-DMISSING")
+    for libraries in ((first, first), (first, second, first), (first, second, wrong, wrong)):
+        (tmp_path / "pool").unlink(missing_ok=True)
+        command = (str(host), str(tmp_path / "pool"), *map(str, libraries))
+        found = linted(run_nearfar, *command)
+        assert found["warnings"] == []
+        if wrong not in libraries:
+            assert (found["verdict"], found["findings"]) == ("clean", [])
+            continue
+        (finding,) = found["findings"]
+        assert (finding["rule"], finding["times"]) == ("unflushed", 2)
+        assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
+
+
+def test_a_store_of_a_library_whose_path_was_relative(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = compile_c(tmp_path, "host", RELOADED, "-DHOST", "-DRELATIVE", "-ldl")
+    plug_in(tmp_path, "wrong", "-DMISSING")
+    monkeypatch.chdir(tmp_path)
+    command = ("crash", "lint", "--json", "-", "--", str(host), str(tmp_path / "pool"))
+    found = document(run_nearfar(*command, "./wrong.so"))
+    (finding,) = found["findings"]
+    assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
+
+
+#: The kernel's code stores for the program.
+CLOCK = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 2;
+  struct timespec *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  clock_gettime(CLOCK_REALTIME, pool);
+  return 0;
+}
+"""
+
+
+def test_a_store_of_the_vdso_is_the_call_of_the_program(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "clock", CLOCK)
+    for finding in linted(run_nearfar, str(program), str(tmp_path / "pool"))["findings"]:
+        assert finding["place"].endswith("clock.c:11")
+        assert finding["library"].startswith("[vdso]+0x")
+
+
 #: A store that is flushed in assembly.
 ASSEMBLY = """
 #include <fcntl.h>

@@ -27,7 +27,7 @@ Owner find_owner(const void* code) {
   const std::string_view path = info.dli_fname;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (is_pmem(path)) return Owner::library;
-  if (is_c_library(path)) return Owner::c_library;
+  if (is_c_library(path) || is_vdso(path)) return Owner::c_library;
   return name.starts_with("libnearfar-crash-recorder") ? Owner::recorder : Owner::program;
 }
 
@@ -99,6 +99,8 @@ std::span<const void*> program_stack(std::span<const void*> into) {
   _Unwind_Backtrace(collect, &walk);
   return into.first(walk.found);
 }
+
+void forget_owners() { std::fill(known, known + known_count, Known{}); }
 
 bool is_in_library(const void* code) { return owner_of(code) == Owner::library; }
 

@@ -26,7 +26,7 @@ constexpr std::size_t lead_in = 512; ///< bytes that are decoded before one of i
 
 /// An instruction that a breakpoint hides.
 struct Hidden {
-  std::uint8_t* at;
+  std::atomic<std::uint8_t*> at; ///< null: its module was unloaded
   ZydisMnemonic what;
   std::uint8_t bytes;
   ZydisDecodedOperandMem address; ///< of a flush
@@ -35,8 +35,14 @@ constexpr int max_hidden = 4096;
 Hidden hidden[max_hidden];
 std::atomic<int> hidden_count{0};
 
+/// A module that was searched: the addresses that it has.
+struct Module {
+  std::uintptr_t key; ///< of its program headers
+  std::uintptr_t begin, end;
+  bool is_loaded; ///< found by the search that is made now
+};
 constexpr int max_modules = 512;
-std::uintptr_t searched[max_modules]; ///< where modules are loaded
+Module searched[max_modules];
 int searched_count = 0;
 std::atomic_flag searching = ATOMIC_FLAG_INIT;
 
@@ -81,14 +87,21 @@ bool place_breakpoint(std::uint8_t* at) {
 }
 
 bool hide(std::uint8_t* at, std::size_t left) {
-  const int number = hidden_count.load();
+  const int count = hidden_count.load();
+  int number = 0; // an entry of a module that was unloaded is used again
+  while (number < count && hidden[number].at.load() != nullptr)
+    ++number;
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (number == max_hidden ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), at, left, &instruction, operands)))
     return false;
-  hidden[number] = {at, instruction.mnemonic, instruction.length, operands[0].mem};
-  hidden_count.store(number + 1); // before the breakpoint, which another thread can meet at once
+  Hidden& one = hidden[number];
+  one.what = instruction.mnemonic;
+  one.bytes = instruction.length;
+  one.address = operands[0].mem;
+  one.at = at; // before the breakpoint, which another thread can meet at once
+  if (number == count) hidden_count.store(count + 1);
   return place_breakpoint(at);
 }
 
@@ -135,12 +148,49 @@ bool is_left_out(const dl_phdr_info& module) {
   return false;
 }
 
+Module module_of(const dl_phdr_info& info) {
+  Module module{reinterpret_cast<std::uintptr_t>(info.dlpi_phdr), UINTPTR_MAX, 0, true};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    module.begin = std::min(module.begin, info.dlpi_addr + segment.p_vaddr);
+    module.end = std::max(module.end, info.dlpi_addr + segment.p_vaddr + segment.p_memsz);
+  }
+  return module;
+}
+
+/// Others can be loaded at the addresses of a module that was unloaded, or the same one again.
+void forget_unloaded() {
+  for (int i = 0; i < searched_count;) {
+    if (searched[i].is_loaded) {
+      ++i;
+      continue;
+    }
+    const Module gone = searched[i];
+    searched[i] = searched[--searched_count];
+    for (int j = 0; j < hidden_count.load(); ++j)
+      if (const auto at = reinterpret_cast<std::uintptr_t>(hidden[j].at.load());
+          at >= gone.begin && at < gone.end)
+        hidden[j].at = nullptr;
+    forget_code(gone.begin, gone.end);
+  }
+}
+
+int find_loaded(dl_phdr_info* module, std::size_t, void*) {
+  const auto key = reinterpret_cast<std::uintptr_t>(module->dlpi_phdr);
+  for (int i = 0; i < searched_count; ++i)
+    if (searched[i].key == key) searched[i].is_loaded = true;
+  return 0;
+}
+
 int search_module(dl_phdr_info* module, std::size_t, void* context) {
   const bool watch = *static_cast<bool*>(context);
-  const auto key = reinterpret_cast<std::uintptr_t>(module->dlpi_phdr);
-  if (std::find(searched, searched + searched_count, key) != searched + searched_count) return 0;
+  const Module found = module_of(*module);
+  if (std::any_of(searched, searched + searched_count,
+                  [&](const Module& one) { return one.key == found.key; }))
+    return 0;
   if (searched_count == max_modules) return 0;
-  searched[searched_count++] = key;
+  searched[searched_count++] = found;
   if (is_left_out(*module)) return 0;
   int unseen = 0;
   for (int i = 0; i < module->dlpi_phnum; ++i) {
@@ -163,7 +213,7 @@ std::uint64_t value_of(ZydisRegister name, const ucontext_t& machine, std::uint6
 }
 
 const void* address_of(const Hidden& flush, const ucontext_t& machine) {
-  const auto next = reinterpret_cast<std::uint64_t>(flush.at) + flush.bytes;
+  const auto next = reinterpret_cast<std::uint64_t>(flush.at.load()) + flush.bytes;
   const ZydisDecodedOperandMem& memory = flush.address;
   return reinterpret_cast<const void*>(value_of(memory.base, machine, next) +
                                        value_of(memory.index, machine, next) * memory.scale +
@@ -184,6 +234,10 @@ void watch_loader() {
 
 void search_modules(bool watch) {
   if (searching.test_and_set()) return; // another thread, or the code under this handler, does it
+  for (int i = 0; i < searched_count; ++i)
+    searched[i].is_loaded = false;
+  dl_iterate_phdr(find_loaded, nullptr);
+  forget_unloaded();
   dl_iterate_phdr(search_module, &watch);
   if (watch) watch_loader();
   searching.clear();
@@ -201,7 +255,7 @@ bool on_breakpoint(ucontext_t* machine) {
   }
   const Hidden* const end = hidden + hidden_count.load();
   const Hidden* const found = std::find_if(hidden, const_cast<Hidden*>(end),
-                                           [&](const Hidden& one) { return one.at == at; });
+                                           [&](const Hidden& one) { return one.at.load() == at; });
   if (found == end) return false;
   const void* code = at + 1; // sites are return addresses, from which readers take one byte away
   if (found->what == ZYDIS_MNEMONIC_CLFLUSH)

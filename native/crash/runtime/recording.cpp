@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/callers.hpp"
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/events.hpp"
 #include "crash/runtime/judging.hpp"
@@ -375,6 +376,12 @@ void report_unseen(int count, const char* module) {
   char path[4096];
   if (module[0] == '\0') os::read_link("/proc/self/exe", path);
   recording.writer->unseen(static_cast<std::uint64_t>(count), module[0] == '\0' ? path : module);
+}
+
+void forget_code(std::uintptr_t begin, std::uintptr_t end) {
+  const Lock locked;
+  forget_sites(begin, end);
+  forget_owners();
 }
 
 void created(const char* path) {

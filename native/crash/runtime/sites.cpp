@@ -1,14 +1,17 @@
 #include "crash/runtime/sites.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
+#include <functional>
 #include <link.h>
+#include <span>
 #include <string_view>
 
+#include "crash/library.hpp"
 #include "crash/runtime/callers.hpp"
 #include "crash/runtime/judging.hpp"
-#include "os/file.hpp"
+#include "crash/runtime/memory_map.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -27,6 +30,15 @@ struct NamedCode {
 };
 constexpr std::size_t named_count = 1 << 14;
 NamedCode named[named_count];
+/// Sites that were written: a module that is loaded again has the same.
+struct Written {
+  std::uint64_t key = 0; ///< of the path
+  std::uint64_t place = 0;
+  std::optional<SiteNumber> caller;
+  SiteNumber site{};
+};
+constexpr std::size_t written_count = 1 << 14;
+Written written_sites[written_count];
 std::optional<SiteNumber> unknown_site[2]; ///< of code that is in no module; of no code
 
 SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
@@ -36,6 +48,31 @@ SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> 
   const SiteNumber written{writer.site(site, number), of_library};
   writer.flush(); // a program that is killed leaves the names of what was judged
   return written;
+}
+
+SiteNumber write_once(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
+                      bool of_library) {
+  const std::uint64_t key = std::hash<std::string_view>{}(site.file());
+  const std::uint64_t mixed =
+      (key ^ site.place()) * 31 + (caller ? 31 * (caller->number + 1ull) : 0);
+  Written& known = written_sites[(mixed * 0x9e3779b97f4a7c15u) >> 50];
+  if (known.key == key && known.place == site.place() && known.caller == caller) return known.site;
+  known = {key, site.place(), caller, write(writer, site, caller, of_library)};
+  return known.site;
+}
+
+/// The path of the file that is mapped at `code`. False if there is none, or if it does not fit.
+bool find_file(const void* code, std::span<char> path) {
+  const auto at = reinterpret_cast<std::uintptr_t>(code);
+  bool found = false;
+  for_each_mapping([&](const Mapping& one) {
+    if (at < one.start || at >= one.end || one.path[0] != '/') return;
+    const std::size_t bytes = std::strlen(one.path) + 1;
+    if (bytes > path.size()) return;
+    std::memcpy(path.data(), one.path, bytes);
+    found = true;
+  });
+  return found;
 }
 
 SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
@@ -52,13 +89,13 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
   // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
   char path[4096];
-  const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
-  if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
-    os::read_link("/proc/self/exe", path);
-    absolute = path;
-  }
-  return write(writer, Site::code(absolute, offset), caller,
-               is_in_library(code) || (caller && caller->of_library));
+  const char* name = info.dli_fname;
+  if (is_vdso(name))
+    name = "[vdso]";
+  else if (name[0] != '/') // the folder can have changed since
+    name = find_file(code, path) ? path : "unknown";
+  return write_once(writer, Site::code(name, offset), caller,
+                    is_in_library(code) || (caller && caller->of_library));
 }
 
 struct Numbered {
@@ -126,6 +163,14 @@ KnownSet& known_at(const void* code, const void* frame) {
 }
 
 } // namespace
+
+void forget_sites(std::uintptr_t begin, std::uintptr_t end) {
+  for (NamedCode& one : named)
+    if (const auto at = reinterpret_cast<std::uintptr_t>(one.code); at >= begin && at <= end)
+      one = {};
+  for (KnownSet& set : known_sets)
+    set = {};
+}
 
 SiteNumber site_of(LogWriter& writer, const void* code) {
   if (code == nullptr) return name_code(writer, code, {});

@@ -21,4 +21,7 @@ struct SiteNumber {
 /// if unknown. To be called where it happens, for the stack is looked at.
 SiteNumber site_of(storelog::LogWriter& writer, const void* code);
 
+/// The code at these addresses was unloaded. The same code, loaded again, has the same sites.
+void forget_sites(std::uintptr_t begin, std::uintptr_t end);
+
 } // namespace nearfar::crash::runtime

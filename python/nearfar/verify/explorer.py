@@ -127,7 +127,8 @@ def _finding(fields: list[str]) -> Finding:
 
 #: Modules whose own code says little: the program's call of them does.
 _LIBRARY = re.compile(
-    r"(.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*\+0x[0-9a-f]+"
+    r"((.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*|\[vdso\])"
+    r"\+0x[0-9a-f]+"
 )
 
 
