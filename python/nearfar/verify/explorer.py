@@ -37,6 +37,8 @@ def explore(
             result.warnings += warnings
         elif kind == "reopening":
             result.reopening = _reopening(*map(int, fields))
+        elif kind == "unplaced":
+            result.unplaced.add(int(fields[0]))
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "finding":

@@ -14,6 +14,8 @@ from nearfar.verify.findings import exit_code_of
 
 #: Calls by which the recorder distinguishes the ways to a place (native: Callers::most).
 _WAY = 3
+#: Rules that stores break which are not made durable.
+_NEED_FLUSH = ("unflushed", "unfenced")
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
@@ -165,6 +167,9 @@ def lint(log: Path, judge: Path) -> LintResult:
         (f for f in result.findings if not _LOCKS.match(f.library or f.place)), key=_order
     )
     if any(not f.place for f in result.findings):
+        # Nor is its kind known: a non-temporal store needs no flush.
+        result.findings = [f for f in result.findings if f.place or f.rule not in _NEED_FLUSH]
+        result.incomplete = True
         result.warnings.append(
             "a store has no place: another thread stored to the same page at that moment; "
             "--recorder instrumented knows the place"
