@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
+constexpr char refused_call[] = "a system call was refused";
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -164,6 +166,18 @@ void give_back(const RecordedRegion& region) {
   }
 }
 
+/// Calls the functions once that stand before those of the C library and that the recorder uses: they are
+/// looked up under no lock.
+void find_replaced() {
+  struct stat file;
+  struct statfs system;
+  char link[1];
+  fstat(STDERR_FILENO, &file);
+  stat("/", &file);
+  fstatfs(STDERR_FILENO, &system);
+  static_cast<void>(readlink("/", link, sizeof link));
+}
+
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
 /// program goes on as it would alone.
 void fail(const char* why) {
@@ -262,6 +276,11 @@ void note_own_fault() {
   if (is_recorded()) note_unrecorded(log_path, own_fault);
 }
 
+void note_refused_call() {
+  static std::atomic<bool> is_noted{false};
+  if (is_recorded() && !is_noted.exchange(true)) note_unrecorded(log_path, refused_call);
+}
+
 bool is_unrecorded() {
   if (recording.writer != nullptr) return false;
   if (forked && !noted) note_process("");
@@ -292,6 +311,7 @@ void start() {
     std::snprintf(wanted_pool, sizeof wanted_pool, "%s", pool);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   request_turn(getenv("NEARFAR_CRASH_TURN"));
+  find_replaced();
   if (seen == Seen::callbacks) begin_callbacks_of_thread();
   pthread_atfork(nullptr, expect_child, leave_log_to_parent);
 }

@@ -27,6 +27,8 @@ HEAP_FILE = "memfd:nearfar-crash-heap"
 _HEAP_IS_FULL = "the heap is full"
 #: The line that says that a fault is not the recorder's (native/crash/runtime/recording.cpp).
 _OWN_FAULT = "a fault is its own"
+#: The line that says that the kernel could not store to the pool (the same file).
+_REFUSED_CALL = "a system call was refused"
 #: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
 _MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: How long children of a program that has ended may go on.
@@ -132,6 +134,11 @@ def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> l
         found.append("a second process maps the pool for writing: its stores are not judged")
     if _HEAP_IS_FULL in processes:
         found.append("blocks that do not fit in --heap are not judged: give a larger size")
+    if _REFUSED_CALL in processes:
+        found.append(
+            "a system call of the program failed with EFAULT, for the recorder makes the pages of the"
+            " pool read-only; use --recorder instrumented"
+        )
     if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in processes):
         found.append(
             "the program also maps the pool in a way that the recorder does not see: what it stores"
