@@ -1,8 +1,10 @@
 /* Loads, calls and unloads libraries, each of which stores to a mapped file and flushes in assembly;
  * with -DHOST the program that does it, else such a library. With MISSING, its store is not flushed.
- * With -DRELATIVE, the program leaves the folder of a library once it is loaded.
+ * With -DRELATIVE, the program leaves the folder of a library once it is loaded; with -DAPART, each has a
+ * namespace of its own.
  *
  * Usage  reloaded_library POOL LIBRARY... */
+#define _GNU_SOURCE
 #include <stdint.h>
 
 #ifdef HOST
@@ -18,7 +20,11 @@ int main(int argc, char **argv) {
   uint64_t *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (pool == MAP_FAILED) return 2;
   for (int i = 2; i < argc; ++i) {
+#ifdef APART
+    void *library = dlmopen(LM_ID_NEWLM, argv[i], RTLD_NOW);
+#else
     void *library = dlopen(argv[i], RTLD_NOW);
+#endif
     if (library == 0) return 3;
 #ifdef RELATIVE
     if (chdir("/") != 0) return 4;

@@ -17,11 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "crash/runtime/callers.hpp"
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/events.hpp"
+#include "crash/runtime/instructions.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
+#include "crash/runtime/memory_map.hpp"
 #include "crash/runtime/turns.hpp"
 #include "crash/runtime/unrecorded.hpp"
 #include "crash/runtime/unseen_mappings.hpp"
@@ -178,6 +179,19 @@ void find_replaced() {
   static_cast<void>(readlink("/", link, sizeof link));
 }
 
+/// Flushes and fences that the program generated itself, as a compiler in time does: those that are there
+/// now. Where it flushes nothing, its fences are of no interest.
+int count_generated() {
+  constexpr std::uintptr_t most = std::uintptr_t{1} << 28;
+  int unseen = 0;
+  for_each_mapping([&](const Mapping& one) {
+    if (!one.is_executable() || one.rights[0] != 'r' || one.end - one.start > most) return;
+    if (one.path[0] == '\0' || std::strncmp(one.path, "/memfd:", 7) == 0)
+      unseen += count_flushes(reinterpret_cast<const void*>(one.start), one.end - one.start);
+  });
+  return unseen;
+}
+
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
 /// program goes on as it would alone.
 void fail(const char* why) {
@@ -325,6 +339,8 @@ void finish() {
   if (started() && (is_recorded() || !pool_known)) for_each_unseen_mapping(note_unseen_mapping);
   if (!is_recorded()) return;
   write_coverage();
+  if (const int unseen = count_generated(); unseen > 0)
+    recording.writer->unseen(static_cast<std::uint64_t>(unseen), "generated code");
   recording.writer->end();
   if (recording.writer->failed())
     std::fprintf(stderr, "nearfar: the log could not be written to its end\n");
@@ -396,12 +412,6 @@ void report_unseen(int count, const char* module) {
   char path[4096];
   if (module[0] == '\0') os::read_link("/proc/self/exe", path);
   recording.writer->unseen(static_cast<std::uint64_t>(count), module[0] == '\0' ? path : module);
-}
-
-void forget_code(std::uintptr_t begin, std::uintptr_t end) {
-  const Lock locked;
-  forget_sites(begin, end);
-  forget_owners();
 }
 
 void created(const char* path) {

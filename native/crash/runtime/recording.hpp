@@ -128,8 +128,6 @@ bool is_unrecorded();
 
 /// So many flushes and fences of a module are not seen.
 void report_unseen(int count, const char* module);
-/// The code at these addresses was unloaded: other code can be there later.
-void forget_code(std::uintptr_t begin, std::uintptr_t end);
 
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
 void unmapped(void* start, std::size_t bytes);

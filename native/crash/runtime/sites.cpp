@@ -1,6 +1,7 @@
 #include "crash/runtime/sites.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
@@ -39,7 +40,7 @@ struct Written {
 };
 constexpr std::size_t written_count = 1 << 14;
 Written written_sites[written_count];
-std::optional<SiteNumber> unknown_site[2]; ///< of code that is in no module; of no code
+std::optional<SiteNumber> unknown_site;
 
 SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
                  bool of_library) {
@@ -81,10 +82,10 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
   if (code == nullptr ||
       dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
       info.dli_fname == nullptr) {
-    const bool is_code = code != nullptr; // a store by no known code is followed, and not judged
-    std::optional<SiteNumber>& site = unknown_site[is_code ? 0 : 1];
-    if (!site) site = write(writer, Site("unknown", 0), {}, !is_code);
-    return *site;
+    // A store by no known code is followed, and not judged.
+    if (code != nullptr) return write_once(writer, Site::code(generated_code, 0), caller, false);
+    if (!unknown_site) unknown_site = write(writer, Site("unknown", 0), {}, true);
+    return *unknown_site;
   }
   // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
@@ -162,17 +163,20 @@ KnownSet& known_at(const void* code, const void* frame) {
   return known_sets[(key * 0x9e3779b97f4a7c15u) >> 53];
 }
 
-} // namespace
+std::atomic<bool> sites_are_old{false};
 
-void forget_sites(std::uintptr_t begin, std::uintptr_t end) {
-  for (NamedCode& one : named)
-    if (const auto at = reinterpret_cast<std::uintptr_t>(one.code); at >= begin && at <= end)
-      one = {};
+void forget_all() {
+  std::fill(named, named + named_count, NamedCode{});
   for (KnownSet& set : known_sets)
     set = {};
 }
 
+} // namespace
+
+void forget_sites() { sites_are_old = true; }
+
 SiteNumber site_of(LogWriter& writer, const void* code) {
+  if (sites_are_old.load(std::memory_order_relaxed) && sites_are_old.exchange(false)) forget_all();
   if (code == nullptr) return name_code(writer, code, {});
   // What a library does is not judged, so its calls are of no interest.
   if (judge() != nullptr && is_in_library(code)) return number_of(writer, code, {}).site;

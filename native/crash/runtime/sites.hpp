@@ -21,7 +21,8 @@ struct SiteNumber {
 /// if unknown. To be called where it happens, for the stack is looked at.
 SiteNumber site_of(storelog::LogWriter& writer, const void* code);
 
-/// The code at these addresses was unloaded. The same code, loaded again, has the same sites.
-void forget_sites(std::uintptr_t begin, std::uintptr_t end);
+/// A module was unloaded: its addresses can be those of other code. The same module, loaded again, has
+/// the same sites. The lock need not be held.
+void forget_sites();
 
 } // namespace nearfar::crash::runtime

@@ -44,6 +44,7 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   for (const std::string& path : read.other_files)
     std::printf("warning\tonly %s is judged; the program also maps %s (see --pool)\n",
                 read.pool_path.c_str(), path.c_str());
+  if (!read.unseen.empty()) std::printf("unseen_flushes\n");
   for (const auto& [module, count] : read.unseen)
     std::printf("warning\t%" PRIu64
                 " flush and fence instructions of %s were not seen: a store may be called never "

@@ -188,6 +188,7 @@ class Exploration:
     reopening: dict[str, object] | None = None  # how images were checked without a checker
     interleavings: int = 0  # of threads, that were found; 0: not looked for
     interleavings_tried: int = 0
+    unseen_flushes: bool = False  # the program has flushes that the recorder did not see
     unplaced: set[int] = field(default_factory=set)  # lines, as of Finding.is_certain()
 
     @property
@@ -210,6 +211,8 @@ class Exploration:
 
     def uncertain(self) -> bool:
         """Whether there are violations, and none is certain."""
+        if self.findings and self.unseen_flushes:
+            return True
         return bool(self.findings) and not any(
             found.is_certain(self.unplaced) for found in self.findings
         )

@@ -112,6 +112,7 @@ class LintResult:
     events: int = 0
     warnings: list[str] = field(default_factory=list)
     incomplete: bool = False  # the program failed, or its log is truncated
+    unseen_flushes: bool = False  # the program has flushes that the recorder did not see
 
     @property
     def errors(self) -> int:
@@ -121,9 +122,16 @@ class LintResult:
     @property
     def verdict(self) -> str:
         """``clean``: the run is complete and has no error; ``inconclusive``: incomplete."""
-        if self.errors:
+        if any(self._is_certain(finding) for finding in self.findings):
             return "violation"
+        if self.errors:
+            return "inconclusive"
         return "inconclusive" if self.incomplete else "clean"
+
+    def _is_certain(self, finding: LintFinding) -> bool:
+        if self.unseen_flushes and finding.rule in _NEED_FLUSH:
+            return False
+        return RULES[finding.rule].level == "error"
 
     def exit_code(self) -> ExitCode:
         """The exit code of the verdict."""
@@ -150,6 +158,8 @@ def lint(log: Path, judge: Path) -> LintResult:
         if kind == "log":
             result.events, result.warnings = recorded_log(fields)
             result.incomplete = bool(result.warnings)
+        elif kind == "unseen_flushes":
+            result.unseen_flushes = True
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
@@ -165,6 +175,9 @@ def lint(log: Path, judge: Path) -> LintResult:
     result.findings = _merged(_with_lines(result.findings))
     result.findings = sorted(
         (f for f in result.findings if not _LOCKS.match(f.library or f.place)), key=_order
+    )
+    result.incomplete |= result.unseen_flushes and any(
+        f.rule in _NEED_FLUSH for f in result.findings
     )
     if any(not f.place for f in result.findings):
         # Nor is its kind known: a non-temporal store needs no flush.

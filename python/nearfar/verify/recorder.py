@@ -136,8 +136,8 @@ def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> l
         found.append("blocks that do not fit in --heap are not judged: give a larger size")
     if _REFUSED_CALL in processes:
         found.append(
-            "a system call of the program failed with EFAULT, for the recorder makes the pages of the"
-            " pool read-only; use --recorder instrumented"
+            "a system call of the program failed with EFAULT, for the recorder makes the pages of"
+            " the pool read-only; use --recorder instrumented"
         )
     if any(line.startswith((_MAPPED_UNSEEN, _MAPPED_EMPTY)) for line in processes):
         found.append(
