@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,44 @@ def test_the_kernel_reads_into_the_pool(
     assert stored == {
         f"read_into_pool.c:{number}" for number, line in enumerate(lines, 1) if "/* READ */" in line
     }
+
+
+KERNEL_STORES = (
+    *("uname", "stat", "fstat", "lstat", "getcwd", "readlink", "clock_gettime", "gettimeofday"),
+    *("getrusage", "fstatfs", "pipe", "waitpid", "poll", "epoll_wait", "recvmsg"),
+)
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_what_the_kernel_stores_is_a_store_of_the_call(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    found = document(crash(run_nearfar, "lint", recorder, tmp_path, "calls_into_pool"))
+    assert not found["warnings"]
+    stored = {Path(each["place"]).name for each in found["findings"]}
+    lines = (PROGRAMS / "calls_into_pool.c").read_text().splitlines()
+    assert stored == {
+        f"calls_into_pool.c:{number}"
+        for number, line in enumerate(lines, 1)
+        if re.search(rf"\b({'|'.join(KERNEL_STORES)})\(", line)
+    }
+
+
+def test_a_system_call_that_cannot_store_is_noted(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compiled_for("preload", tmp_path, "calls_into_pool")
+    command = (
+        "crash",
+        "lint",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        str(tmp_path / "pool"),
+        "unknown",
+    )
+    found = document(run_nearfar(*command))
+    assert found["verdict"] == "inconclusive"
+    assert any("failed with EFAULT" in warning for warning in found["warnings"])
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)

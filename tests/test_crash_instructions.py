@@ -33,6 +33,106 @@ def test_flushes_of_a_library_that_is_loaded_late(
     assert finding["place"].endswith(f"late.so.c:{line}")
 
 
+RELOADED = (PROGRAMS / "reloaded_library.c").read_text()
+LINE_OF_STORE = 1 + RELOADED[: RELOADED.index("/* STORE */")].count("\n")
+
+
+def plug_in(folder: Path, name: str, *flags: str) -> Path:
+    return compile_c(folder, f"{name}.so", RELOADED, "-shared", "-fPIC", *flags)
+
+
+def test_flushes_of_libraries_at_the_address_of_one_that_was_unloaded(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    host = compile_c(tmp_path, "host", RELOADED, "-DHOST", "-ldl")
+    first, second = plug_in(tmp_path, "first"), plug_in(tmp_path, "second")
+    wrong = plug_in(tmp_path, "wrong", "-DMISSING")
+    for libraries in ((first, first), (first, second, first), (first, second, wrong, wrong)):
+        (tmp_path / "pool").unlink(missing_ok=True)
+        command = (str(host), str(tmp_path / "pool"), *map(str, libraries))
+        found = linted(run_nearfar, *command)
+        assert found["warnings"] == []
+        if wrong not in libraries:
+            assert (found["verdict"], found["findings"]) == ("clean", [])
+            continue
+        (finding,) = found["findings"]
+        assert (finding["rule"], finding["times"]) == ("unflushed", 2)
+        assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
+
+
+def test_flushes_of_libraries_in_other_namespaces(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    host = compile_c(tmp_path, "host", RELOADED, "-DHOST", "-DAPART", "-ldl")
+    right, wrong = plug_in(tmp_path, "right"), plug_in(tmp_path, "wrong", "-DMISSING")
+    command = (str(host), str(tmp_path / "pool"), str(right), str(wrong), str(right))
+    found = linted(run_nearfar, *command)
+    (finding,) = found["findings"]
+    assert (found["warnings"], finding["times"]) == ([], 1)
+    assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+def test_stores_of_generated_code(flushes: bool, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    text = (PROGRAMS / "generated_code.c").read_text()
+    program = compile_c(tmp_path, "generated", text, *(["-DFLUSH"] if flushes else []))
+    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))
+    (finding,) = found["findings"]
+    assert finding["place"] == "[generated code]"
+    assert finding["times"] == (2 if flushes else 1)
+    assert found["verdict"] == ("inconclusive" if flushes else "violation")
+    assert [line for line in found["warnings"] if "another thread" in line] == []
+    assert any("of generated code were not seen" in line for line in found["warnings"]) == flushes
+
+
+def test_state_of_the_processor_and_zeros_over_zeros(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "state", (PROGRAMS / "saved_state.c").read_text())
+    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))
+    assert (found["verdict"], found["warnings"]) == ("clean", [])
+    # What of the state has changed is known, and not what was stored as it was.
+    assert {each["rule"] for each in found["findings"]} <= {"needless_flush"}
+    places = [(each["place"], *each["inlined_into"]) for each in found["findings"]]
+    assert not any(place.endswith("state.c:26") for way in places for place in way)
+
+
+def test_a_store_of_a_library_whose_path_was_relative(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = compile_c(tmp_path, "host", RELOADED, "-DHOST", "-DRELATIVE", "-ldl")
+    plug_in(tmp_path, "wrong", "-DMISSING")
+    monkeypatch.chdir(tmp_path)
+    command = ("crash", "lint", "--json", "-", "--", str(host), str(tmp_path / "pool"))
+    found = document(run_nearfar(*command, "./wrong.so"))
+    (finding,) = found["findings"]
+    assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
+
+
+#: The kernel's code stores for the program.
+CLOCK = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 2;
+  time_t *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  time(pool);
+  return 0;
+}
+"""
+
+
+def test_a_store_of_the_vdso_is_the_call_of_the_program(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "clock", CLOCK)
+    for finding in linted(run_nearfar, str(program), str(tmp_path / "pool"))["findings"]:
+        assert finding["place"].endswith("clock.c:11")
+        assert finding["library"].startswith("[vdso]+0x")
+
+
 #: A store that is flushed in assembly.
 ASSEMBLY = """
 #include <fcntl.h>

@@ -13,6 +13,7 @@ import pytest
 from compiling import compile_c
 from conftest import RunNearfar
 from crashing import PROGRAMS, crash_run, document, needs_libpmem, needs_libpmemobj
+from nearfar.verify.findings import BlamedLine, Exploration, Finding
 from nearfar.verify.recorder import compile_flags, link_flags, record
 
 pytestmark = needs_libpmem
@@ -327,3 +328,30 @@ def test_one_command_may_compile_and_link(tmp_path: Path) -> None:
 def test_instrumented_programs_can_change_16_bytes_atomically(tmp_path: Path) -> None:
     program = compiled_for("instrumented", tmp_path, "wide_atomics", "-pthread", "-mcx16")
     subprocess.run([program], check=True)
+
+
+def test_stores_of_unknown_kind_are_no_violation(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    """Several threads store to one page at the same time; non-temporal stores need no flush."""
+    program = compiled_for("preload", tmp_path, "streaming_threads", "-pthread")
+    for verb, flags in (("lint", ()), ("run", ("--budget", "1000"))):
+        for number in range(2):
+            pool = tmp_path / f"{verb}{number}"
+            command = ("crash", verb, "--json", "-", *flags, "--", str(program), str(pool))
+            found = document(run_nearfar(*command))
+            assert found["verdict"] != "violation"
+
+
+def test_a_finding_that_can_depend_on_a_store_of_unknown_order_is_not_certain() -> None:
+    text = ("broken", "", "flush", "a.c:1", "", 0, 0, False, False, False, 1, 1, "")
+    line = BlamedLine(64, False, "a.c:1")
+    logic, placed = Finding(*text), Finding(*text, lines=[line])
+    unknown = Finding(*text, lines=[line, BlamedLine(128, True, "")])
+    certain = [logic.is_certain(), placed.is_certain(), placed.is_certain({128})]
+    uncertain = [logic.is_certain({128}), placed.is_certain({64}), unknown.is_certain()]
+    assert (certain, uncertain) == ([True] * 3, [False] * 3)
+    result = Exploration(violations=1, findings=[logic])
+    assert result.verdict == "violation"
+    result.unplaced.add(128)
+    assert result.verdict == "inconclusive"
+    result.findings.append(placed)
+    assert result.verdict == "violation"

@@ -19,6 +19,12 @@ inline bool is_c_library(std::string_view path) {
          name.starts_with("libstdc++") || name.starts_with("libnearfar-crash-heap");
 }
 
+/// Code of the kernel's that programs call as that of a library, under its two names.
+inline bool is_vdso(std::string_view path) { return path == "linux-vdso.so.1" || path == "[vdso]"; }
+
+/// Code that lies in no file: the program, or a compiler in it, wrote it.
+inline constexpr char generated_code[] = "[generated code]";
+
 /// Whether a store is one that libpmemobj or libpmem makes on its own (of logs, lanes and the heap), or
 /// that the C library makes on its behalf. They follow from what the program asked for, so that its own
 /// stores are explored and blamed first.
@@ -31,7 +37,8 @@ inline bool of_library(const storelog::Site& site) {
 /// Where the program acts, or calls the library that does; the site itself if that is unknown.
 inline const storelog::Site& in_program(const storelog::Site& site) {
   const storelog::Site* at = &site;
-  while (at->is_code() && (is_pmem(at->file()) || is_c_library(at->file()))) {
+  while (at->is_code() && (is_pmem(at->file()) || is_c_library(at->file()) || is_vdso(at->file()) ||
+                           std::string_view(at->file()) == generated_code)) {
     if (at->caller() == nullptr) return site;
     at = at->caller();
   }

@@ -1,6 +1,7 @@
 #include "crash/runtime/callers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <dlfcn.h>
 #include <string_view>
@@ -20,18 +21,21 @@ struct Known {
 };
 constexpr std::size_t known_count = 1 << 12;
 Known known[known_count];
+std::atomic<bool> owners_are_old{false};
 
 Owner find_owner(const void* code) {
   Dl_info info;
-  if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) return Owner::program;
+  if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) return Owner::c_library;
   const std::string_view path = info.dli_fname;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (is_pmem(path)) return Owner::library;
-  if (is_c_library(path)) return Owner::c_library;
+  if (is_c_library(path) || is_vdso(path)) return Owner::c_library;
   return name.starts_with("libnearfar-crash-recorder") ? Owner::recorder : Owner::program;
 }
 
 Owner owner_of(const void* code) {
+  if (owners_are_old.load(std::memory_order_relaxed) && owners_are_old.exchange(false))
+    std::fill(known, known + known_count, Known{});
   Known& slot = known[(reinterpret_cast<std::uintptr_t>(code) * 0x9e3779b97f4a7c15u) >> 52];
   if (slot.code != code) slot = {code, find_owner(code)};
   return slot.owner;
@@ -99,6 +103,8 @@ std::span<const void*> program_stack(std::span<const void*> into) {
   _Unwind_Backtrace(collect, &walk);
   return into.first(walk.found);
 }
+
+void forget_owners() { owners_are_old = true; }
 
 bool is_in_library(const void* code) { return owner_of(code) == Owner::library; }
 

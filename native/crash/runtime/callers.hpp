@@ -40,4 +40,7 @@ std::span<const void*> program_stack(std::span<const void*> into);
 /// Whether code is of libpmem or libpmemobj.
 bool is_in_library(const void* code);
 
+/// A module was unloaded: its addresses can be those of other code. The lock need not be held.
+void forget_owners();
+
 } // namespace nearfar::crash::runtime

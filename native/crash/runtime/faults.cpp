@@ -34,7 +34,7 @@ constexpr Signals ours = bit(SIGSEGV) | bit(SIGTRAP);
 /// The instruction that is being stepped over.
 struct OpenPage {
   void* start;
-  const std::byte* fault; ///< where the instruction stores
+  const std::byte* first; ///< that the instruction stores
 };
 thread_local OpenPage open_page[max_pages];
 thread_local int open_pages = 0;
@@ -95,7 +95,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     blocked_before = blocked(machine);
     block(machine, ~ours);
   }
-  open_page[open_pages++] = {page, static_cast<const std::byte*>(info->si_addr)};
+  open_page[open_pages++] = {page, first_stored(info->si_addr, *machine)};
   stepped = reinterpret_cast<const void*>(machine->uc_mcontext.gregs[REG_RIP]);
   machine->uc_mcontext.gregs[REG_EFL] |= trap_flag;
 }
@@ -109,7 +109,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   const EventKind kind = is_non_temporal(stepped) ? EventKind::nt_store : EventKind::store;
   for (int i = 0; i < open_pages; ++i) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
-    report_changes(kind, {{open_page[i].fault, stored_bytes(stepped)}, stores_all(stepped)},
+    report_changes(kind, {{open_page[i].first, stored_bytes(stepped)}, stores_all(stepped)},
                    static_cast<const char*>(stepped) + 1);
     if (!has_failed()) syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
 #include <string_view>
 #include <sys/mman.h>
@@ -12,7 +13,10 @@
 
 #include <Zydis/Zydis.h>
 
+#include "crash/library.hpp"
+#include "crash/runtime/callers.hpp"
 #include "crash/runtime/recording.hpp"
+#include "crash/runtime/sites.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -21,12 +25,13 @@ namespace {
 constexpr std::uint8_t breakpoint = 0xcc;  // int3
 constexpr std::uint8_t report_mark = 0x3e; // the prefix of the DS segment
 constexpr std::uintptr_t page_bytes = 4096;
-constexpr std::size_t longest = 15;  ///< bytes of an instruction
+constexpr std::size_t longest = 15; ///< bytes of an instruction
+constexpr std::size_t largest_vector = 64;
 constexpr std::size_t lead_in = 512; ///< bytes that are decoded before one of interest
 
 /// An instruction that a breakpoint hides.
 struct Hidden {
-  std::uint8_t* at;
+  std::atomic<std::uint8_t*> at; ///< null: its module was unloaded
   ZydisMnemonic what;
   std::uint8_t bytes;
   ZydisDecodedOperandMem address; ///< of a flush
@@ -35,8 +40,14 @@ constexpr int max_hidden = 4096;
 Hidden hidden[max_hidden];
 std::atomic<int> hidden_count{0};
 
+/// A module that was searched: the addresses that it has.
+struct Module {
+  std::uintptr_t key; ///< of its program headers
+  std::uintptr_t begin, end;
+  bool is_loaded; ///< found by the search that is made now
+};
 constexpr int max_modules = 512;
-std::uintptr_t searched[max_modules]; ///< where modules are loaded
+Module searched[max_modules];
 int searched_count = 0;
 std::atomic_flag searching = ATOMIC_FLAG_INIT;
 
@@ -81,14 +92,21 @@ bool place_breakpoint(std::uint8_t* at) {
 }
 
 bool hide(std::uint8_t* at, std::size_t left) {
-  const int number = hidden_count.load();
+  const int count = hidden_count.load();
+  int number = 0; // an entry of a module that was unloaded is used again
+  while (number < count && hidden[number].at.load() != nullptr)
+    ++number;
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (number == max_hidden ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), at, left, &instruction, operands)))
     return false;
-  hidden[number] = {at, instruction.mnemonic, instruction.length, operands[0].mem};
-  hidden_count.store(number + 1); // before the breakpoint, which another thread can meet at once
+  Hidden& one = hidden[number];
+  one.what = instruction.mnemonic;
+  one.bytes = instruction.length;
+  one.address = operands[0].mem;
+  one.at = at; // before the breakpoint, which another thread can meet at once
+  if (number == count) hidden_count.store(count + 1);
   return place_breakpoint(at);
 }
 
@@ -100,9 +118,9 @@ bool is_reported(const ZydisDecodedInstruction& instruction) {
                      [](const auto& prefix) { return prefix.value == report_mark; });
 }
 
-/// How many flushes and fences a segment has that are not seen: with `watch`, those that could not
-/// be replaced.
-int search(std::uint8_t* code, std::size_t bytes, bool watch) {
+/// How many flushes and fences a segment has that are not seen, and how many `flushes` are among them:
+/// with `watch`, those that could not be replaced.
+int search(std::uint8_t* code, std::size_t bytes, bool watch, int* flushes = nullptr) {
   int unseen = 0;
   ZydisDecodedInstruction instruction;
   std::size_t at = 0; // the first instruction that was not decoded
@@ -119,29 +137,101 @@ int search(std::uint8_t* code, std::size_t bytes, bool watch) {
       }
       const ZydisMnemonic what = instruction.mnemonic;
       if ((is_flush(what) || is_fence(what)) && !is_reported(instruction))
-        if (!watch || !hide(code + at, left)) ++unseen;
+        if (!watch || !hide(code + at, left)) {
+          ++unseen;
+          if (flushes != nullptr) *flushes += is_flush(what) ? 1 : 0;
+        }
       at += instruction.length;
     }
   }
   return unseen;
 }
 
-bool is_left_out(const dl_phdr_info& module) {
+/// What the recorder replaces is not reached in other namespaces, but for the C library, which does not
+/// flush.
+bool is_left_out(const dl_phdr_info& module, bool is_replaced) {
   const std::string_view path = module.dlpi_name;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   for (const char* known : {"linux-vdso", "ld-linux", "libc.so", "libpmem", "libZydis",
                             "libnearfar-", "libm.so", "libstdc++", "libgcc_s"})
-    if (name.starts_with(known)) return true;
+    if (name.starts_with(known)) return is_replaced || !is_pmem(path);
   return false;
 }
 
-int search_module(dl_phdr_info* module, std::size_t, void* context) {
-  const bool watch = *static_cast<bool*>(context);
+Module module_of(const dl_phdr_info& info) {
+  Module module{reinterpret_cast<std::uintptr_t>(info.dlpi_phdr), UINTPTR_MAX, 0, true};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    module.begin = std::min(module.begin, info.dlpi_addr + segment.p_vaddr);
+    module.end = std::max(module.end, info.dlpi_addr + segment.p_vaddr + segment.p_memsz);
+  }
+  return module;
+}
+
+/// Others can be loaded at the addresses of a module that was unloaded, or the same one again.
+void forget_unloaded() {
+  for (int i = 0; i < searched_count;) {
+    if (searched[i].is_loaded) {
+      ++i;
+      continue;
+    }
+    const Module gone = searched[i];
+    searched[i] = searched[--searched_count];
+    for (int j = 0; j < hidden_count.load(); ++j)
+      if (const auto at = reinterpret_cast<std::uintptr_t>(hidden[j].at.load());
+          at >= gone.begin && at < gone.end)
+        hidden[j].at = nullptr;
+    forget_sites();
+    forget_owners();
+  }
+}
+
+/// Modules that dlmopen() loaded apart from those of the program, by visit() of dl_iterate_phdr(3).
+template <class Visit>
+void visit_other_namespaces(const Visit& visit) {
+  if (_r_debug.r_version < 2) return; // there are none
+  const auto* own = reinterpret_cast<const r_debug_extended*>(&_r_debug);
+  asm("" : "+r"(own)); // the declared object is smaller than it is
+  for (const r_debug_extended* space = own->r_next; space != nullptr; space = space->r_next) {
+    if (space->base.r_state != r_debug::RT_CONSISTENT) continue;
+    for (const link_map* map = space->base.r_map; map != nullptr; map = map->l_next) {
+      Dl_info found;
+      if (dladdr(map->l_ld, &found) == 0) continue;
+      const auto* const begin = static_cast<const char*>(found.dli_fbase);
+      const auto* const header = reinterpret_cast<const ElfW(Ehdr)*>(begin);
+      if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) continue;
+      dl_phdr_info module{};
+      module.dlpi_addr = map->l_addr;
+      module.dlpi_name = map->l_name;
+      module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(begin + header->e_phoff);
+      module.dlpi_phnum = header->e_phnum;
+      visit(module);
+    }
+  }
+}
+
+int find_loaded(dl_phdr_info* module, std::size_t, void*) {
   const auto key = reinterpret_cast<std::uintptr_t>(module->dlpi_phdr);
-  if (std::find(searched, searched + searched_count, key) != searched + searched_count) return 0;
+  for (int i = 0; i < searched_count; ++i)
+    if (searched[i].key == key) searched[i].is_loaded = true;
+  return 0;
+}
+
+struct Search {
+  bool watch;
+  bool is_replaced; ///< see is_left_out()
+};
+
+int search_module(dl_phdr_info* module, std::size_t, void* context) {
+  const auto [watch, is_replaced] = *static_cast<const Search*>(context);
+  const Module found = module_of(*module);
+  if (std::any_of(searched, searched + searched_count,
+                  [&](const Module& one) { return one.key == found.key; }))
+    return 0;
   if (searched_count == max_modules) return 0;
-  searched[searched_count++] = key;
-  if (is_left_out(*module)) return 0;
+  searched[searched_count++] = found;
+  if (is_left_out(*module, is_replaced)) return 0;
   int unseen = 0;
   for (int i = 0; i < module->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = module->dlpi_phdr[i];
@@ -162,12 +252,16 @@ std::uint64_t value_of(ZydisRegister name, const ucontext_t& machine, std::uint6
   return static_cast<std::uint64_t>(machine.uc_mcontext.gregs[general[ZydisRegisterGetId(name)]]);
 }
 
+std::uint64_t address_of(const ZydisDecodedOperandMem& memory, const ucontext_t& machine,
+                         std::uint64_t next) {
+  return value_of(memory.base, machine, next) +
+         value_of(memory.index, machine, next) * memory.scale +
+         static_cast<std::uint64_t>(memory.disp.value);
+}
+
 const void* address_of(const Hidden& flush, const ucontext_t& machine) {
-  const auto next = reinterpret_cast<std::uint64_t>(flush.at) + flush.bytes;
-  const ZydisDecodedOperandMem& memory = flush.address;
-  return reinterpret_cast<const void*>(value_of(memory.base, machine, next) +
-                                       value_of(memory.index, machine, next) * memory.scale +
-                                       static_cast<std::uint64_t>(memory.disp.value));
+  const auto next = reinterpret_cast<std::uint64_t>(flush.at.load()) + flush.bytes;
+  return reinterpret_cast<const void*>(address_of(flush.address, machine, next));
 }
 
 /// Puts a breakpoint into that function, which does nothing but return.
@@ -184,9 +278,24 @@ void watch_loader() {
 
 void search_modules(bool watch) {
   if (searching.test_and_set()) return; // another thread, or the code under this handler, does it
-  dl_iterate_phdr(search_module, &watch);
+  for (int i = 0; i < searched_count; ++i)
+    searched[i].is_loaded = false;
+  dl_iterate_phdr(find_loaded, nullptr);
+  visit_other_namespaces([](dl_phdr_info& module) { find_loaded(&module, 0, nullptr); });
+  forget_unloaded();
+  Search own{watch, true}, apart{watch, false};
+  dl_iterate_phdr(search_module, &own);
+  visit_other_namespaces([&](dl_phdr_info& module) { search_module(&module, 0, &apart); });
   if (watch) watch_loader();
   searching.clear();
+}
+
+int count_flushes(const void* code, std::size_t bytes) {
+  int flushes = 0;
+  // Without a watch, nothing is stored there.
+  const int unseen =
+      search(static_cast<std::uint8_t*>(const_cast<void*>(code)), bytes, false, &flushes);
+  return flushes > 0 ? unseen : 0;
 }
 
 bool on_breakpoint(ucontext_t* machine) {
@@ -201,7 +310,7 @@ bool on_breakpoint(ucontext_t* machine) {
   }
   const Hidden* const end = hidden + hidden_count.load();
   const Hidden* const found = std::find_if(hidden, const_cast<Hidden*>(end),
-                                           [&](const Hidden& one) { return one.at == at; });
+                                           [&](const Hidden& one) { return one.at.load() == at; });
   if (found == end) return false;
   const void* code = at + 1; // sites are return addresses, from which readers take one byte away
   if (found->what == ZYDIS_MNEMONIC_CLFLUSH)
@@ -245,6 +354,14 @@ bool stores_all(const void* code) {
   case ZYDIS_MNEMONIC_CMPXCHG:
   case ZYDIS_MNEMONIC_CMPXCHG8B:
   case ZYDIS_MNEMONIC_CMPXCHG16B:
+  case ZYDIS_MNEMONIC_FXSAVE:
+  case ZYDIS_MNEMONIC_FXSAVE64:
+  case ZYDIS_MNEMONIC_XSAVE:
+  case ZYDIS_MNEMONIC_XSAVE64:
+  case ZYDIS_MNEMONIC_XSAVEC:
+  case ZYDIS_MNEMONIC_XSAVEC64:
+  case ZYDIS_MNEMONIC_XSAVEOPT:
+  case ZYDIS_MNEMONIC_XSAVEOPT64:
   case ZYDIS_MNEMONIC_MASKMOVQ:
   case ZYDIS_MNEMONIC_MASKMOVDQU:
   case ZYDIS_MNEMONIC_VMASKMOVDQU:
@@ -254,6 +371,29 @@ bool stores_all(const void* code) {
   case ZYDIS_MNEMONIC_VPMASKMOVQ: return false;
   default: return instruction.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED;
   }
+}
+
+const std::byte* first_stored(const void* fault, const ucontext_t& machine) {
+  const auto* const first = static_cast<const std::byte*>(fault);
+  const auto code = static_cast<std::uint64_t>(machine.uc_mcontext.gregs[REG_RIP]);
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), reinterpret_cast<const void*>(code), longest,
+                                           &instruction, operands)))
+    return first;
+  const auto at = reinterpret_cast<std::uint64_t>(fault);
+  const std::uint64_t page = at / page_bytes * page_bytes;
+  for (int i = 0; i < instruction.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = operands[i];
+    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY ||
+        (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+      continue;
+    if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB) return first - (at - page);
+    if (operand.size != 0 && operand.size <= 8 * largest_vector) return first;
+    const std::uint64_t begin = address_of(operand.mem, machine, code + instruction.length);
+    return begin > at || at - begin > page_bytes ? first : first - (at - std::max(begin, page));
+  }
+  return first;
 }
 
 std::size_t stored_bytes(const void* code) {

@@ -20,14 +20,19 @@ namespace nearfar::crash::runtime {
 /// Searches modules that are new since the last call. With `watch`, places breakpoints; without,
 /// logs how many instructions were not seen.
 void search_modules(bool watch);
+/// How many flushes and fences code has; 0 if it flushes nothing.
+int count_flushes(const void* code, std::size_t bytes);
 /// Whether a trap is one of these breakpoints; records it and steps over it.
 bool on_breakpoint(ucontext_t* machine);
 /// Whether the instruction there is a non-temporal store.
 bool is_non_temporal(const void* code);
+/// Where in a page the instruction that faulted there begins to store. Of one that stores more than a
+/// vector, as fxsave does, the fault can be at any of its bytes.
+const std::byte* first_stored(const void* fault, const ucontext_t& machine);
 /// How many bytes the instruction there stores; 1 if that is not known.
 std::size_t stored_bytes(const void* code);
-/// False for an instruction that stores some of these bytes or none: a compare and exchange, and
-/// stores under a mask.
+/// False for an instruction that stores some of these bytes or none: a compare and exchange, stores
+/// under a mask, and stores of the state of the processor.
 bool stores_all(const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -13,13 +13,16 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/events.hpp"
+#include "crash/runtime/instructions.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
+#include "crash/runtime/memory_map.hpp"
 #include "crash/runtime/turns.hpp"
 #include "crash/runtime/unrecorded.hpp"
 #include "crash/runtime/unseen_mappings.hpp"
@@ -39,6 +42,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
+constexpr char refused_call[] = "a system call was refused";
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -173,6 +177,31 @@ void give_back(const RecordedRegion& region) {
   }
 }
 
+/// Calls the functions once that stand before those of the C library and that the recorder uses: they are
+/// looked up under no lock.
+void find_replaced() {
+  struct stat file;
+  struct statfs system;
+  char link[1];
+  fstat(STDERR_FILENO, &file);
+  stat("/", &file);
+  fstatfs(STDERR_FILENO, &system);
+  static_cast<void>(readlink("/", link, sizeof link));
+}
+
+/// Flushes and fences that the program generated itself, as a compiler in time does: those that are there
+/// now. Where it flushes nothing, its fences are of no interest.
+int count_generated() {
+  constexpr std::uintptr_t most = std::uintptr_t{1} << 28;
+  int unseen = 0;
+  for_each_mapping([&](const Mapping& one) {
+    if (!one.is_executable() || one.rights[0] != 'r' || one.end - one.start > most) return;
+    if (one.path[0] == '\0' || std::strncmp(one.path, "/memfd:", 7) == 0)
+      unseen += count_flushes(reinterpret_cast<const void*>(one.start), one.end - one.start);
+  });
+  return unseen;
+}
+
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
 /// program goes on as it would alone.
 void fail(const char* why) {
@@ -277,6 +306,11 @@ void note_own_fault() {
   if (is_recorded()) note_unrecorded(log_path, own_fault);
 }
 
+void note_refused_call() {
+  static std::atomic<bool> is_noted{false};
+  if (is_recorded() && !is_noted.exchange(true)) note_unrecorded(log_path, refused_call);
+}
+
 bool is_unrecorded() {
   if (recording.writer != nullptr) return false;
   if (forked && !noted) note_process("");
@@ -307,6 +341,7 @@ void start() {
     std::snprintf(wanted_pool, sizeof wanted_pool, "%s", pool);
   request_judgement(getenv("NEARFAR_CRASH_JUDGE"));
   request_turn(getenv("NEARFAR_CRASH_TURN"));
+  find_replaced();
   if (seen == Seen::callbacks) begin_callbacks_of_thread();
   pthread_atfork(nullptr, expect_child, leave_log_to_parent);
 }
@@ -322,6 +357,8 @@ void finish() {
   struct stat file;
   if (stat(pool_path, &file) == 0 && is_pool(file) && has_grown(file)) return fail(grown);
   write_coverage();
+  if (const int unseen = count_generated(); unseen > 0)
+    recording.writer->unseen(static_cast<std::uint64_t>(unseen), "generated code");
   recording.writer->end();
   if (recording.writer->failed())
     std::fprintf(stderr, "nearfar: the log could not be written to its end\n");

@@ -118,6 +118,8 @@ bool is_pool(int fd);
 void expect_child();
 /// Notes that a fault which is not the recorder's is about to end the program.
 void note_own_fault();
+/// Notes a system call that failed because it stores to the pool, whose pages are read-only.
+void note_refused_call();
 /// Ends the recording for this reason, of which the user learns; the program goes on unrecorded.
 void end_recording(const char* why);
 /// Whether that has happened: the pool is no longer protected.

@@ -1,14 +1,18 @@
 #include "crash/runtime/sites.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <atomic>
+#include <cstring>
 #include <dlfcn.h>
+#include <functional>
 #include <link.h>
+#include <span>
 #include <string_view>
 
+#include "crash/library.hpp"
 #include "crash/runtime/callers.hpp"
 #include "crash/runtime/judging.hpp"
-#include "os/file.hpp"
+#include "crash/runtime/memory_map.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -27,7 +31,16 @@ struct NamedCode {
 };
 constexpr std::size_t named_count = 1 << 14;
 NamedCode named[named_count];
-std::optional<SiteNumber> unknown_site[2]; ///< of code that is in no module; of no code
+/// Sites that were written: a module that is loaded again has the same.
+struct Written {
+  std::uint64_t key = 0; ///< of the path
+  std::uint64_t place = 0;
+  std::optional<SiteNumber> caller;
+  SiteNumber site{};
+};
+constexpr std::size_t written_count = 1 << 14;
+Written written_sites[written_count];
+std::optional<SiteNumber> unknown_site;
 
 SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
                  bool of_library) {
@@ -38,27 +51,52 @@ SiteNumber write(LogWriter& writer, const Site& site, std::optional<SiteNumber> 
   return written;
 }
 
+SiteNumber write_once(LogWriter& writer, const Site& site, std::optional<SiteNumber> caller,
+                      bool of_library) {
+  const std::uint64_t key = std::hash<std::string_view>{}(site.file());
+  const std::uint64_t mixed =
+      (key ^ site.place()) * 31 + (caller ? 31 * (caller->number + 1ull) : 0);
+  Written& known = written_sites[(mixed * 0x9e3779b97f4a7c15u) >> 50];
+  if (known.key == key && known.place == site.place() && known.caller == caller) return known.site;
+  known = {key, site.place(), caller, write(writer, site, caller, of_library)};
+  return known.site;
+}
+
+/// The path of the file that is mapped at `code`. False if there is none, or if it does not fit.
+bool find_file(const void* code, std::span<char> path) {
+  const auto at = reinterpret_cast<std::uintptr_t>(code);
+  bool found = false;
+  for_each_mapping([&](const Mapping& one) {
+    if (at < one.start || at >= one.end || one.path[0] != '/') return;
+    const std::size_t bytes = std::strlen(one.path) + 1;
+    if (bytes > path.size()) return;
+    std::memcpy(path.data(), one.path, bytes);
+    found = true;
+  });
+  return found;
+}
+
 SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumber> caller) {
   Dl_info info;
   link_map* module = nullptr;
   if (code == nullptr ||
       dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
       info.dli_fname == nullptr) {
-    const bool is_code = code != nullptr; // a store by no known code is followed, and not judged
-    std::optional<SiteNumber>& site = unknown_site[is_code ? 0 : 1];
-    if (!site) site = write(writer, Site("unknown", 0), {}, !is_code);
-    return *site;
+    // A store by no known code is followed, and not judged.
+    if (code != nullptr) return write_once(writer, Site::code(generated_code, 0), caller, false);
+    if (!unknown_site) unknown_site = write(writer, Site("unknown", 0), {}, true);
+    return *unknown_site;
   }
   // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
   char path[4096];
-  const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
-  if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
-    os::read_link("/proc/self/exe", path);
-    absolute = path;
-  }
-  return write(writer, Site::code(absolute, offset), caller,
-               is_in_library(code) || (caller && caller->of_library));
+  const char* name = info.dli_fname;
+  if (is_vdso(name))
+    name = "[vdso]";
+  else if (name[0] != '/') // the folder can have changed since
+    name = find_file(code, path) ? path : "unknown";
+  return write_once(writer, Site::code(name, offset), caller,
+                    is_in_library(code) || (caller && caller->of_library));
 }
 
 struct Numbered {
@@ -125,9 +163,20 @@ KnownSet& known_at(const void* code, const void* frame) {
   return known_sets[(key * 0x9e3779b97f4a7c15u) >> 53];
 }
 
+std::atomic<bool> sites_are_old{false};
+
+void forget_all() {
+  std::fill(named, named + named_count, NamedCode{});
+  for (KnownSet& set : known_sets)
+    set = {};
+}
+
 } // namespace
 
+void forget_sites() { sites_are_old = true; }
+
 SiteNumber site_of(LogWriter& writer, const void* code) {
+  if (sites_are_old.load(std::memory_order_relaxed) && sites_are_old.exchange(false)) forget_all();
   if (code == nullptr) return name_code(writer, code, {});
   // What a library does is not judged, so its calls are of no interest.
   if (judge() != nullptr && is_in_library(code)) return number_of(writer, code, {}).site;

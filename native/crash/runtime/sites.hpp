@@ -21,4 +21,8 @@ struct SiteNumber {
 /// if unknown. To be called where it happens, for the stack is looked at.
 SiteNumber site_of(storelog::LogWriter& writer, const void* code);
 
+/// A module was unloaded: its addresses can be those of other code. The same module, loaded again, has
+/// the same sites. The lock need not be held.
+void forget_sites();
+
 } // namespace nearfar::crash::runtime

@@ -83,6 +83,15 @@ NEARFAR_BOTH(char*, strncat, (appended(to, from, bytes, NEARFAR_CALLER)), char* 
              const char* from, std::size_t bytes)
 #undef NEARFAR_BOTH
 
+NEARFAR_EXPORT void bzero(void* to, std::size_t bytes) noexcept {
+  filled(to, 0, bytes, NEARFAR_CALLER);
+}
+NEARFAR_EXPORT void explicit_bzero(void* to, std::size_t bytes) noexcept {
+  filled(to, 0, bytes, NEARFAR_CALLER);
+}
+NEARFAR_EXPORT void __explicit_bzero_chk(void* to, std::size_t bytes, std::size_t) noexcept {
+  filled(to, 0, bytes, NEARFAR_CALLER);
+}
 NEARFAR_EXPORT void* memccpy(void* to, const void* from, int last, std::size_t bytes) noexcept {
   return copied_until(to, from, last, bytes, NEARFAR_CALLER);
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <string_view>
 #include <unistd.h>
+#include <vector>
 
 namespace nearfar::crash {
 
@@ -62,6 +64,7 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   for (const std::string& path : read.other_files)
     std::printf("warning\tonly %s is judged; the program also maps %s (see --pool)\n",
                 read.pool_path.c_str(), path.c_str());
+  if (!read.unseen.empty()) std::printf("unseen_flushes\n");
   for (const auto& [module, count] : read.unseen)
     std::printf("warning\t%" PRIu64
                 " flush and fence instructions of %s were not seen: a store may be called never "
@@ -89,11 +92,30 @@ Result<storelog::ReadLog> read_written(const char* file, bool contents) {
   return read;
 }
 
+/// Lines of stores of another thread: neither their place nor their order and kind is known.
+void print_unplaced(const storelog::Log& log) {
+  constexpr std::uint16_t outside = UINT16_MAX; // no thread of the program
+  std::vector<std::uint64_t> lines;
+  for (const storelog::Event& event : log.events) {
+    if (!storelog::stores(event) || event.thread == outside || event.site.is_code() ||
+        std::string_view(event.site.file()) != "unknown")
+      continue;
+    for (std::uint64_t at = event.address / storelog::line_bytes * storelog::line_bytes;
+         at < event.address + event.bytes; at += storelog::line_bytes)
+      lines.push_back(at);
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (const std::uint64_t line : lines)
+    std::printf("unplaced\t%" PRIu64 "\n", line);
+}
+
 Result<storelog::ReadLog> read_recorded(const char* file) {
   Result<storelog::ReadLog> read = read_written(file, true);
   if (!read) return read;
   const storelog::Log& log = read->log;
   print_log(*read, log.events.size());
+  print_unplaced(log);
   if (log.pool_bytes == 0) return without_record(nothing_mapped());
   if (std::any_of(log.events.begin(), log.events.end(), storelog::stores)) return read;
   return without_record(nothing_stored(*read), read->unseen_bytes);

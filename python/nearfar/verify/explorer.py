@@ -37,6 +37,10 @@ def explore(
             result.warnings += warnings
         elif kind == "reopening":
             result.reopening = _reopening(*map(int, fields))
+        elif kind == "unplaced":
+            result.unplaced.add(int(fields[0]))
+        elif kind == "unseen_flushes":
+            result.unseen_flushes = True
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "finding":
@@ -92,10 +96,14 @@ def recorded_log(fields: list[str]) -> tuple[int, list[str]]:
 
 #: What the recorder writes for code that it does not know.
 _UNKNOWN = "unknown:0"
+#: And for code that lies in no file (native/crash/library.hpp).
+_GENERATED = "[generated code]"
 
 
 def place_of(location: str) -> str:
     """FILE:LINE or MODULE+0xOFFSET; empty if unknown."""
+    if location.startswith(_GENERATED):
+        return _GENERATED
     return "" if location.startswith(":") or location == _UNKNOWN else location
 
 
@@ -127,7 +135,8 @@ def _finding(fields: list[str]) -> Finding:
 
 #: Modules whose own code says little: the program's call of them does.
 _LIBRARY = re.compile(
-    r"(.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*\+0x[0-9a-f]+"
+    r"((.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*|\[vdso\])"
+    r"\+0x[0-9a-f]+|\[generated code\]"
 )
 
 

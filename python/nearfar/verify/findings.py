@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 
 from nearfar.errors import ExitCode
@@ -120,10 +121,15 @@ class Finding:
     crash_before: str = ""
     crash_at: str = ""
 
-    def is_certain(self) -> bool:
-        """False if it depends on a store of which the recorder knows neither place nor order, as
-        another thread stored to the same page."""
-        return all(line.store for line in self.lines)
+    def is_certain(self, unplaced: Collection[int] = ()) -> bool:
+        """False if it can depend on a store of which the recorder knows neither place nor order
+        nor kind, as another thread stored to the same page. ``unplaced``: lines with such stores.
+
+        Where no line is to blame, any of them can be missing from the image.
+        """
+        if not self.lines:
+            return not unplaced
+        return all(line.store and line.address not in unplaced for line in self.lines)
 
     def moment(self) -> str:
         """When the power fails."""
@@ -182,6 +188,8 @@ class Exploration:
     reopening: dict[str, object] | None = None  # how images were checked without a checker
     interleavings: int = 0  # of threads, that were found; 0: not looked for
     interleavings_tried: int = 0
+    unseen_flushes: bool = False  # the program has flushes that the recorder did not see
+    unplaced: set[int] = field(default_factory=set)  # lines, as of Finding.is_certain()
 
     @property
     def verdict(self) -> str:
@@ -203,7 +211,11 @@ class Exploration:
 
     def uncertain(self) -> bool:
         """Whether there are violations, and none is certain."""
-        return bool(self.findings) and not any(found.is_certain() for found in self.findings)
+        if self.findings and self.unseen_flushes:
+            return True
+        return bool(self.findings) and not any(
+            found.is_certain(self.unplaced) for found in self.findings
+        )
 
     @property
     def states_per_s(self) -> float:

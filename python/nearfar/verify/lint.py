@@ -14,6 +14,8 @@ from nearfar.verify.findings import exit_code_of
 
 #: Calls by which the recorder distinguishes the ways to a place (native: Callers::most).
 _WAY = 3
+#: Rules that stores break which are not made durable.
+_NEED_FLUSH = ("unflushed", "unfenced")
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
@@ -111,6 +113,7 @@ class LintResult:
     warnings: list[str] = field(default_factory=list)
     incomplete: bool = False  # the program failed, or its log is truncated
     program_failed: bool = False  # and that is all
+    unseen_flushes: bool = False  # the program has flushes that the recorder did not see
 
     @property
     def errors(self) -> int:
@@ -120,9 +123,16 @@ class LintResult:
     @property
     def verdict(self) -> str:
         """``clean``: the run is complete and has no error; ``inconclusive``: incomplete."""
-        if self.errors:
+        if any(self._is_certain(finding) for finding in self.findings):
             return "violation"
+        if self.errors:
+            return "inconclusive"
         return "inconclusive" if self.incomplete else "clean"
+
+    def _is_certain(self, finding: LintFinding) -> bool:
+        if self.unseen_flushes and finding.rule in _NEED_FLUSH:
+            return False
+        return RULES[finding.rule].level == "error"
 
     def exit_code(self) -> ExitCode:
         """The exit code of the verdict."""
@@ -149,6 +159,8 @@ def lint(log: Path, judge: Path) -> LintResult:
         if kind == "log":
             result.events, result.warnings = recorded_log(fields)
             result.incomplete = bool(result.warnings)
+        elif kind == "unseen_flushes":
+            result.unseen_flushes = True
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
@@ -165,7 +177,13 @@ def lint(log: Path, judge: Path) -> LintResult:
     result.findings = sorted(
         (f for f in result.findings if not _LOCKS.match(f.library or f.place)), key=_order
     )
+    result.incomplete |= result.unseen_flushes and any(
+        f.rule in _NEED_FLUSH for f in result.findings
+    )
     if any(not f.place for f in result.findings):
+        # Nor is its kind known: a non-temporal store needs no flush.
+        result.findings = [f for f in result.findings if f.place or f.rule not in _NEED_FLUSH]
+        result.incomplete = True
         result.warnings.append(
             "a store has no place: another thread stored to the same page at that moment; "
             "--recorder instrumented knows the place"

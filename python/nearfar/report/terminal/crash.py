@@ -51,6 +51,11 @@ def _verdict(result: Exploration) -> str:
         f"{result.stores_tried:,} of {result.stores:,} stores, at {result.places_tried:,} of "
         f"{result.places:,} places in the code, were tried in both orders"
     )
+    if result.uncertain() and result.unseen_flushes:
+        return (
+            f"inconclusive: {_violations(result.violations)}, of a program with flushes that were "
+            "not seen"
+        )
     if result.uncertain():
         return (
             f"inconclusive: {_violations(result.violations)}, by stores whose order is not "
