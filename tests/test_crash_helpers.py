@@ -85,7 +85,7 @@ def test_the_kernel_reads_into_the_pool(
 
 KERNEL_STORES = (
     *("uname", "stat", "fstat", "lstat", "getcwd", "readlink", "clock_gettime", "gettimeofday"),
-    *("getrusage", "fstatfs", "pipe", "waitpid", "poll", "epoll_wait", "recvmsg"),
+    *("getrusage", "fstatfs", "pipe", "waitpid", "poll", "epoll_wait", "recvmsg", "ioctl"),
 )
 
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 static int messages(char *pool) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || write(ends[0], "hello", 5) != 5) return 20;
+  if (ioctl(ends[1], FIONREAD, pool + 12288) != 0 || pool[12288] != 5) return 25;
   struct pollfd *polled = (struct pollfd *)pool;
   polled->fd = ends[1], polled->events = POLLIN;
   if (poll(polled, 1, 0) != 1 || polled->revents != POLLIN) return 21;

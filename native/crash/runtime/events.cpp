@@ -190,8 +190,8 @@ std::size_t compare(const char* now, std::uint64_t offset, std::size_t bytes, Ev
       put(EventKind::nt_store, outside, offset + at, end - at, now + at, {});
       put(EventKind::fence, outside, 0, 0, nullptr, {});
       if (faults) recording.unseen += in_words(end - at);
-    } else if (of_another) // its code is not known
-      put(kind, who, offset + at, end - at, now + at, {});
+    } else if (of_another) // neither its code nor its kind is known
+      put(EventKind::store, who, offset + at, end - at, now + at, {});
     else if (!stored.is_judged_whole(offset + at, offset + end))
       put(kind, who, offset + at, end - at, now + at, stored.site);
     changed += end - at;

@@ -267,9 +267,11 @@ const void* address_of(const Hidden& flush, const ucontext_t& machine) {
 /// Puts a breakpoint into that function, which does nothing but return.
 void watch_loader() {
   constexpr std::uint8_t ret = 0xc3;
+  constexpr std::uint8_t marked_ret[] = {0xf3, 0x0f, 0x1e, 0xfa, ret}; // endbr64 before it
   if (loader_call != nullptr) return;
   auto* at = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
-  if (at == nullptr || *at != ret) return; // then later libraries are searched at the end
+  if (at == nullptr || (*at != ret && std::memcmp(at, marked_ret, sizeof marked_ret) != 0))
+    return; // then later libraries are searched at the end
   loader_call = at;
   if (!place_breakpoint(at)) loader_call = nullptr;
 }

@@ -215,6 +215,36 @@ NEARFAR_EXPORT int getsockopt(int fd, int level, int name, void* to, socklen_t* 
   });
 }
 
+NEARFAR_EXPORT int accept4(int fd, sockaddr* to, socklen_t* size, int flags) {
+  NEARFAR_REAL(accept4);
+  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
+    return real(fd, static_cast<sockaddr*>(at), size_at, flags);
+  });
+}
+
+/// How many bytes an older request stores is not known: what has changed is recorded, or, where that is
+/// not looked for, an int.
+NEARFAR_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list more;
+  va_start(more, request);
+  void* const to = va_arg(more, void*);
+  va_end(more);
+  settle_stores();
+  char* const own = regions.count > 0 ? writable(to, 1) : nullptr;
+  const auto done = static_cast<int>(syscall(SYS_ioctl, fd, request, own != nullptr ? own : to));
+  if (own == nullptr || done == -1) return done;
+  if (seen == Seen::callbacks) {
+    const std::size_t named = _IOC_SIZE(request);
+    report_store(EventKind::store, to, named > 0 ? named : sizeof(int), NEARFAR_CALLER);
+    return done;
+  }
+  constexpr std::size_t page_bytes = RecordedRegion::page_bytes;
+  const std::size_t bytes = page_bytes - reinterpret_cast<std::uintptr_t>(to) % page_bytes;
+  report_changes(EventKind::store, {{static_cast<const std::byte*>(to), bytes}, false},
+                 NEARFAR_CALLER);
+  return done;
+}
+
 /// A message has parts, an address and control data.
 NEARFAR_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (regions.count == 0 || message == nullptr || message->msg_iovlen > IOV_MAX)
