@@ -86,6 +86,7 @@ def test_addresses_of_memory_traces_are_kept(
     simulate = ("sim", "T", "--far", "ddr4-3200", "--core", "blocking", "--json", "-", "--quiet")
     found = json.loads(run_nearfar(*simulate).stdout)
     assert found["tiers"]["far"]["row_hit_share"] == pytest.approx(hits, abs=0.02)
+    assert any("--instruction-ns" in limit for limit in found["limits"])
 
 
 def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -126,11 +126,12 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
     result = _result(wanted, seen, near, found, plan)
     result.limits += [*limits, *loaded_memories.notes]
-    result.warnings += [
+    result.warnings = [
+        *advice_notes.on_wrappers(found[0].advice),  # it limits the first sentence of the answer
+        *result.warnings,
         *(text for each in loaded for text in each.notes),
         *_unused_latency(wanted),
         *advice_notes.on_plan(plan),
-        *advice_notes.on_wrappers(found[0].advice),
         *advice_notes.faster(seen.coster.near, memories, found),
     ]
     advice_basis.add(result, near, fars, memories, seen.near)

@@ -284,6 +284,11 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     _check_requests(name, result, made[-1])
     _refuse_truncated(request, made[-1])
     _warn(result, made[-1], place)
+    if request.trace and result.cpu_time_s:
+        result.limits.append(
+            f"CPU time between requests: {request.instruction_ns:g} ns an instruction, an "
+            "assumption (--instruction-ns)"
+        )
     return result
 
 

@@ -80,8 +80,8 @@ def _limits(run: Run) -> Iterator[Stated]:
     devices = sections.structures.devices if sections.structures else []
     if devices:
         least, most = (pick(devices, key=lambda d: d.slowdown) for pick in (min, max))
-        said = f"Slowdown on shipped devices: {_slowdown(least)} to {_slowdown(most)} (modelled)."
-        yield "structures", said
+        said = f"{_slowdown(least)} to {_slowdown(most)} of its volatile counterpart's time"
+        yield "structures", f"A persistent structure takes {said} (modelled)."
 
 
 def _slowdown(one: DeviceSlowdown) -> str:
