@@ -548,11 +548,13 @@ def test_a_store_of_another_thread_is_not_given_the_line_of_this_one(
     text = (PROGRAMS / "shared_page.c").read_text()
     program = compile_c(tmp_path, "shared_page", text, "-g", "-lpmem", "-pthread")
     done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
-    unflushed = [each for each in document(done)["findings"] if each["rule"] == "unflushed"]
+    found = document(done)
+    unflushed = [each for each in found["findings"] if each["rule"] == "unflushed"]
     lines = {each["place"].rpartition(":")[2] for each in unflushed}
-    # A store to a page that is open for the other thread is seen, its line is not.
-    assert lines
+    # A store to a page that is open for the other thread is seen, its line and its kind are not: it
+    # can be a non-temporal one, so that nothing is decided.
     assert lines <= {str(sites(text)["forgotten"]), ""}
+    assert lines or found["verdict"] == "inconclusive"
 
 
 TRANSACTIONS = """
