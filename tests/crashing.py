@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +42,35 @@ needs_libpmem = pytest.mark.skipif(
 def document(done: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def lines_matching(name: str, pattern: str) -> list[str]:
+    """FILE:LINE of the lines of a program of tests/programs in which a pattern is found."""
+    lines = (PROGRAMS / f"{name}.c").read_text().splitlines()
+    return [f"{name}.c:{n}" for n, line in enumerate(lines, 1) if re.search(pattern, line)]
+
+
+def interrupted(
+    program: Path, check: str, images: int, by: signal.Signals
+) -> tuple[dict[str, Any], str]:
+    """The document and the errors of ``crash run`` that gets a signal after more than so many
+    images. ``check``: commands of a shell."""
+    marks = program.with_name("marks")
+    flags = ["--checker", f"sh -c 'echo >> {marks}; {check}'", "--json", "-"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "nearfar.cli.app", "crash", "run", *flags, "--", program, "pool"],
+        cwd=program.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        while not (marks.exists() and len(marks.read_text()) > images):
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(by)
+        out, err = child.communicate(timeout=600)
+    assert child.returncode == 130, err
+    return json.loads(out), err
 
 
 def linted(run: RunNearfar, *command: str) -> dict[str, Any]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import BUGGY, SHOWN, crash_run, document, needs_explorer, needs_libpmem
+from crashing import (
+    BUGGY,
+    SHOWN,
+    crash_run,
+    document,
+    interrupted,
+    needs_explorer,
+    needs_libpmem,
+)
 
 pytestmark = [needs_explorer, needs_libpmem]
 
@@ -49,23 +54,7 @@ int main(int argc, char **argv) {
 
 def test_what_is_left_after_ctrl_c_is_an_upper_bound(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "unfenced", UNFENCED, "-lpmem")
-    marks = tmp_path / "marks"
-    checker = f"sh -c 'echo >> {marks}; sleep 0.02'"
-    flags = ["--checker", checker, "--json", "-"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "crash", "run", *flags, "--", program, "pool"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        while not (marks.exists() and len(marks.read_text()) > 20):
-            assert child.poll() is None
-            time.sleep(0.05)
-        child.send_signal(signal.SIGTERM)
-        out, err = child.communicate(timeout=600)
-    assert child.returncode == 130, err
-    found = json.loads(out)
+    found, _ = interrupted(program, "sleep 0.02", 20, signal.SIGTERM)
     assert found["states"] > 10
     assert found["failure_points"] >= 1
     assert found["states_left"] >= 2.0**200 - found["states"]

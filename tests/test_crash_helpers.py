@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from conftest import Outcome, RunNearfar
-from crashing import PROGRAMS, document, needs_explorer, needs_libpmem
+from crashing import document, lines_matching, needs_explorer, needs_libpmem
 from test_crash_recorders import RECORDERS, compiled_for
 
 pytestmark = [needs_explorer, needs_libpmem]
@@ -16,8 +15,7 @@ pytestmark = [needs_explorer, needs_libpmem]
 
 def line_of(name: str, mark: str) -> str:
     """FILE:LINE of the line of a program that has the mark in a comment."""
-    lines = (PROGRAMS / f"{name}.c").read_text().splitlines()
-    return f"{name}.c:{1 + next(at for at, line in enumerate(lines) if f'/* {mark} */' in line)}"
+    return lines_matching(name, rf"/\* {mark} \*/")[0]
 
 
 def crash(
@@ -77,10 +75,7 @@ def test_the_kernel_reads_into_the_pool(
     found = document(crash(run_nearfar, "lint", recorder, tmp_path, "read_into_pool"))
     assert not found["warnings"]
     stored = {Path(each["place"]).name for each in found["findings"]}
-    lines = (PROGRAMS / "read_into_pool.c").read_text().splitlines()
-    assert stored == {
-        f"read_into_pool.c:{number}" for number, line in enumerate(lines, 1) if "/* READ */" in line
-    }
+    assert stored == set(lines_matching("read_into_pool", r"/\* READ \*/"))
 
 
 KERNEL_STORES = (
@@ -96,12 +91,8 @@ def test_what_the_kernel_stores_is_a_store_of_the_call(
     found = document(crash(run_nearfar, "lint", recorder, tmp_path, "calls_into_pool"))
     assert not found["warnings"]
     stored = {Path(each["place"]).name for each in found["findings"]}
-    lines = (PROGRAMS / "calls_into_pool.c").read_text().splitlines()
-    assert stored == {
-        f"calls_into_pool.c:{number}"
-        for number, line in enumerate(lines, 1)
-        if re.search(rf"\b({'|'.join(KERNEL_STORES)})\(", line)
-    }
+    calls = rf"\b({'|'.join(KERNEL_STORES)})\("
+    assert stored == set(lines_matching("calls_into_pool", calls))
 
 
 def test_a_system_call_that_cannot_store_is_noted(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from crashing import (
     SHOWN,
     crash_run,
     document,
+    interrupted,
     needs_explorer,
     needs_libpmem,
 )
@@ -355,24 +354,8 @@ def test_the_limit_on_violations_is_reported(run_nearfar: RunNearfar, tmp_path: 
 @needs_libpmem
 def test_ctrl_c_keeps_the_findings(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
-    marks = tmp_path / "marks"
-    checker = f"sh -c 'echo >> {marks}; sleep 0.05; echo bad; exit 1'"
-    flags = ["--checker", checker, "--json", "-"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "crash", "run", *flags, "--", program, "pool"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        while not (marks.exists() and len(marks.read_text()) > 5):
-            assert child.poll() is None
-            time.sleep(0.05)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=600)
-    assert child.returncode == 130, err
+    found, err = interrupted(program, "sleep 0.05; echo bad; exit 1", 5, signal.SIGINT)
     assert "interrupted" in err
     assert "Traceback" not in err
-    found = json.loads(out)
     assert found["states_left"] > 0
     assert Path(tmp_path / found["findings"][0]["image"]).stat().st_size > 0

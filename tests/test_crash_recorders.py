@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +13,14 @@ import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from crashing import PROGRAMS, crash_run, document, needs_libpmem, needs_libpmemobj
+from crashing import (
+    PROGRAMS,
+    crash_run,
+    document,
+    lines_matching,
+    needs_libpmem,
+    needs_libpmemobj,
+)
 from nearfar.verify.findings import BlamedLine, Exploration, Finding
 from nearfar.verify.recorder import compile_flags, link_flags, record
 
@@ -89,8 +97,7 @@ def judged(
 
 def lines_with(name: str, mark: str) -> set[str]:
     """FILE:LINE of each line of a program that ends with a mark."""
-    text = (PROGRAMS / f"{name}.c").read_text()
-    return {f"{name}.c:{n}" for n, line in enumerate(text.splitlines(), 1) if line.endswith(mark)}
+    return set(lines_matching(name, f"{re.escape(mark)}$"))
 
 
 @pytest.mark.parametrize("way", ["mutex", "semaphore", "barrier", "pipe", "end", "race"])

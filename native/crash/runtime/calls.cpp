@@ -9,6 +9,7 @@
 
 #include "crash/runtime/copies.hpp"
 #include "crash/runtime/instructions.hpp"
+#include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
 #include "crash/runtime/turns.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 
 namespace nearfar::crash::runtime {

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
 

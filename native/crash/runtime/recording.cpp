@@ -23,6 +23,7 @@
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/memory_map.hpp"
+#include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/turns.hpp"
 #include "crash/runtime/unrecorded.hpp"
 #include "crash/runtime/unseen_mappings.hpp"
@@ -167,16 +168,6 @@ bool has_grown(const struct stat& pool) {
   return static_cast<std::uint64_t>(pool.st_size) > recording.pool_bytes;
 }
 
-/// The program has all the rights again that it asked for.
-void give_back(const RecordedRegion& region) {
-  for (std::size_t at = 0; at < region.bytes;) {
-    const std::size_t part = same_right(region, region.start + at, region.bytes - at);
-    if (region.is_writable(at))
-      syscall(SYS_mprotect, region.start + at, part, PROT_READ | PROT_WRITE);
-    at += part;
-  }
-}
-
 /// Calls the functions once that stand before those of the C library and that the recorder uses: they are
 /// looked up under no lock.
 void find_replaced() {
@@ -233,29 +224,6 @@ void write_coverage() {
     recording.writer->unseen_bytes(recording.unseen);
 }
 
-std::size_t page_count(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes; }
-
-/// The program may store to pages of a region, or no longer. False if there is no memory to know it.
-bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, bool gives) {
-  if (bytes == region.bytes && region.denied == nullptr) {
-    region.writable = gives;
-    return true;
-  }
-  const std::size_t pages = page_count(region.bytes);
-  if (region.denied == nullptr) {
-    void* const made = reinterpret_cast<void*>(syscall(
-        SYS_mmap, nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (made == MAP_FAILED) return false;
-    auto* const denied = static_cast<bool*>(made);
-    std::fill_n(denied, pages, !region.writable);
-    region.denied = denied;
-    region.writable = true;
-  }
-  std::fill_n(region.denied + static_cast<std::size_t>(begin - region.start) / page_bytes,
-              page_count(bytes), !gives);
-  return true;
-}
-
 void watch(const RecordedRegion& region) {
   if (seen == Seen::faults && region.writable)
     syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
@@ -265,18 +233,6 @@ void resized(const struct stat& file) {
   if (!is_pool(file)) return;
   const Lock locked;
   if (recording.writer != nullptr && has_grown(file)) fail(grown);
-}
-
-/// keep_watch() of a part of one region. False if there is no memory for its rights.
-bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protection) {
-  char* const begin = std::max(first, region.start);
-  char* const end = std::min(last, region.start + region.bytes);
-  if (begin >= end) return true;
-  const auto bytes = static_cast<std::size_t>(end - begin);
-  const bool gives = (protection & PROT_WRITE) != 0;
-  if (gives && seen == Seen::faults && !has_failed())
-    syscall(SYS_mprotect, begin, bytes, protection & ~PROT_WRITE);
-  return change_right(region, begin, bytes, gives);
 }
 
 /// Records what has changed in a part of the file since the shadow was right.
@@ -470,34 +426,6 @@ std::optional<std::uint64_t> end_watch(void* start) {
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
   const os::File pool(open(pool_path, O_RDWR | O_CLOEXEC));
   mapped(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool.fd(), static_cast<off_t>(offset));
-}
-
-void keep_watch(void* start, std::size_t bytes, int protection) {
-  char* const end = static_cast<char*>(start) + page_count(bytes) * page_bytes;
-  bool known = true;
-  {
-    const Lock locked;
-    for (int i = 0; i < regions.count; ++i)
-      known &= keep_watch_of(regions.region[i], static_cast<char*>(start), end, protection);
-  }
-  if (!known) end_recording("no memory for the rights of pages");
-}
-
-std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes) {
-  const std::size_t end = std::min(into + bytes, region.bytes);
-  std::size_t next = into;
-  while (next < end && region.is_writable(next) == region.is_writable(into))
-    next = (next / page_bytes + 1) * page_bytes;
-  return std::min(next, end) - into;
-}
-
-char* writable(void* at, std::size_t bytes) {
-  const RecordedRegion* region = region_of(at);
-  if (region == nullptr) return nullptr;
-  const auto into = static_cast<std::size_t>(static_cast<const char*>(at) - region->start);
-  if (!region->is_writable(into)) return nullptr;
-  return bytes <= same_right(*region, static_cast<const char*>(at), bytes) ? region->alias + into
-                                                                           : nullptr;
 }
 
 } // namespace nearfar::crash::runtime

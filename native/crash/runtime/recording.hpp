@@ -87,16 +87,6 @@ void resized(const char* path);
 std::optional<std::uint64_t> end_watch(void* start);
 /// Begins it again, where the region is now.
 void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
-/// How many of `bytes` from an offset of the region on are in pages with the same right.
-std::size_t pages_of_same_right(const RecordedRegion& region, std::size_t into, std::size_t bytes);
-inline std::size_t same_right(const RecordedRegion& region, const char* at, std::size_t bytes) {
-  const auto into = static_cast<std::size_t>(at - region.start);
-  const std::size_t left = region.bytes - into;
-  if (region.denied == nullptr) return bytes < left ? bytes : left;
-  return pages_of_same_right(region, into, bytes);
-}
-/// For mprotect(): knows what the program may store to, and takes the right to do so away again.
-void keep_watch(void* start, std::size_t bytes, int protection);
 
 /// Who stores: the number of a thread in the log, and its host.
 struct Author {
@@ -185,9 +175,5 @@ struct NamedBytes {
 /// Compares the page of a store with its shadow, and reports what has changed as stores. If all
 /// bytes are stored, one of what was there before is judged as a store, too.
 void report_changes(EventKind kind, const NamedBytes& stored, const void* code);
-
-/// Where the kernel can write that many bytes of the pool, as read() does; null if they are not in
-/// one mapping of it.
-char* writable(void* at, std::size_t bytes);
 
 } // namespace nearfar::crash::runtime

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
 

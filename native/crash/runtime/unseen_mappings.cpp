@@ -27,7 +27,7 @@ bool is_semaphore(const char* path) {
 
 } // namespace
 
-void for_each_unseen_mapping(unseen_mappings::Visit* visit) {
+void for_each_unseen_mapping(void (*visit)(const UnseenMapping&)) {
   for_each_mapping([&](const Mapping& one) {
     if (!one.is_writable() || !one.is_shared() || one.path[0] != '/' || is_semaphore(one.path))
       return;

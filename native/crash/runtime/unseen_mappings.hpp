@@ -16,12 +16,8 @@ struct UnseenMapping {
   struct stat file;
 };
 
-namespace unseen_mappings {
-using Visit = void(const UnseenMapping&);
-}
-
 /// Calls visit() for each mapping of a regular file that lies in no region of the pool. Allocates
 /// nothing.
-void for_each_unseen_mapping(unseen_mappings::Visit* visit);
+void for_each_unseen_mapping(void (*visit)(const UnseenMapping&));
 
 } // namespace nearfar::crash::runtime
