@@ -19,8 +19,8 @@ from nearfar.records.advice import (
     SiteAdvice,
     WithinPoint,
 )
+from nearfar.records.figures import Origin, Provenance, claimed
 from nearfar.records.profile import DISTURBED
-from nearfar.records.shape import Origin, Provenance, claimed
 from nearfar.report.advice_words import (
     apply_command,
     basis,

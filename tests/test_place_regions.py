@@ -22,7 +22,7 @@ from nearfar.place.attached.regions import (
     parse_maps,
     regions_of,
 )
-from nearfar.place.plan_reader import PlanRule
+from nearfar.plan_files.reader import PlanRule
 from nearfar.process.elf_objects import DataSegment, ElfObject, read_elf_object
 
 PAGE = 4096

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hmalloc_build import PRELOAD, clean_environment
 from nearfar.errors import BadInputError, NearfarError
-from nearfar.place.plan_reader import PlanRule, read_plan
 from nearfar.place.preload import Placement, check, environment
+from nearfar.plan_files.reader import PlanRule, read_plan
 
 BUILD_ID = "5f0c9ab27d41"
 

@@ -12,8 +12,8 @@ from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
 from nearfar.records.profile import Figure, Profile
 from nearfar.simulation.access_counts import AccessCosts
+from nearfar.simulation.device_keys import known_keys
 from nearfar.simulation.devices import Device, resolve
-from nearfar.simulation.figures import known_keys
 
 Command = tuple[int, str, int, int, int, int]
 

@@ -31,9 +31,9 @@ from nearfar.model.pointer_structures import (
     software_of,
 )
 from nearfar.profiles import load_host, load_profile
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Host
 from nearfar.records.run import Sections
-from nearfar.records.shape import Origin
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections.structures import section
 from nearfar.simulation.cache_misses import (

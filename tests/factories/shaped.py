@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar.records.shape import Origin, quantities
+from nearfar.records.figures import Origin, quantities
 from nearfar.stats import Estimate
 
 MACHINE_ID = "made-up-0001"

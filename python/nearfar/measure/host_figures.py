@@ -9,8 +9,8 @@ from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
 from nearfar.measure.host_regions import Regions
 from nearfar.measure.session import Samples
 from nearfar.measure.tiers import origin_of
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Figure, Host
-from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, median
 from nearfar.units import PAGE_BYTES
 

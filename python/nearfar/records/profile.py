@@ -21,8 +21,8 @@ from pydantic import (
 )
 
 from nearfar.errors import BadInputError
+from nearfar.records.figures import Origin
 from nearfar.records.keys import Direction
-from nearfar.records.shape import Origin
 
 #: Incremented when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1

@@ -21,8 +21,8 @@ from nearfar.records.advice import (
     SiteAdvice,
 )
 from nearfar.records.choices import DEFAULT_TIER
+from nearfar.records.figures import FigureModel
 from nearfar.records.profile import DISTURBED
-from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
     count,
     format_interval,
@@ -244,7 +244,7 @@ def _own_load(far: FarAdvice) -> str:
     )
 
 
-def _known(shaped: Shaped, key: str) -> str:
+def _known(shaped: FigureModel, key: str) -> str:
     """Range and origin of a figure, in brackets."""
     origin = origin_of(shaped, key)
     note = shaped.provenance[key].note if origin and key in shaped.provenance else ""

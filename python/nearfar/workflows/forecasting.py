@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from nearfar.measure.pipeline_alone import Point
     from nearfar.measure.session import Effort, Session
     from nearfar.model import pipeline_here
+    from nearfar.records.figures import FigureModel
     from nearfar.records.forecasts import CompeteForecast, CompeteForecasts, PipelineForecast
-    from nearfar.records.shape import Shaped
     from nearfar.stats import Estimate
     from nearfar.workflows.recording import Recording
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _COPIES_ALONE = (1, "1: copies of each side alone measured here; no row of both")
 _STAGES_ALONE = (1, "1: stages of each side alone measured here; no run of both")
 
-Kept = TypeVar("Kept", bound="Shaped")
+Kept = TypeVar("Kept", bound="FigureModel")
 #: Value and both ends of an estimate.
 Pick = Callable[["Estimate"], float]
 _VALUE: Pick = attrgetter("value")

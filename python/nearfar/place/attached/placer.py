@@ -21,7 +21,7 @@ from nearfar.place.attached.page_mover import (
     WantedRange,
 )
 from nearfar.place.attached.regions import ProcessRegion, ProcessRegions
-from nearfar.place.plan_reader import PlanFile, PlanRule
+from nearfar.plan_files.reader import PlanFile, PlanRule
 from nearfar.records.placement import Ending
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.place.run_statistics import Process, RunStatistics
 from nearfar.records.plan_check import Check, RuleCheck
+from nearfar.records.run_statistics import ProcessStatistics, RunStatistics
 from nearfar.report.terminal.layout import columns
 from nearfar.units import format_size
 
@@ -44,7 +44,7 @@ def run_statistics(statistics: RunStatistics) -> RenderableType:
     return Group(*parts)
 
 
-def _table(process: Process) -> RenderableType:
+def _table(process: ProcessStatistics) -> RenderableType:
     rows = [
         [
             tier,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nearfar.machine.model import Machine, Node
+from nearfar.records.figures import Origin
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
-from nearfar.records.shape import Origin
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Table, figure_cell, heated
 from nearfar.report.wording import HUGE_PAGES, format_quantity, plain_tier
