@@ -1,4 +1,4 @@
-"""What `nearfar advise` predicts, recorded first, against wall time measured afterwards.
+"""Predictions of `nearfar advise`, recorded first, against wall time measured afterwards.
 
     .venv/bin/python benchmarks/advise.py here        memories, and the programs all near (quiet!)
     .venv/bin/python benchmarks/advise.py predict     writes benchmarks/predictions/advise.json

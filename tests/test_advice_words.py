@@ -1,4 +1,4 @@
-"""What advice calls sites, and the command that it ends with."""
+"""Names of sites in advice, and the command that it ends with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``nearfar advise`` stands on: the stored host, its ranges, and standard input."""
+"""Inputs of ``nearfar advise``: the stored host, its ranges, and standard input."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_regions_cover_what_is_mapped(
         assert not (same and before.end == after.start)
 
 
-# What rules decide
+# Decisions of rules
 
 
 def plan_rule(number: int, **fields: object) -> PlanRule:

@@ -173,7 +173,7 @@ def test_the_library_in_the_program_reads_the_same(tmp_path: Path, line: str) ->
 
 
 def complaint(read: Callable[[], object]) -> str:
-    """What is refused; empty if nothing is."""
+    """The message of a refusal; empty if nothing is refused."""
     try:
         read()
     except BadInputError as refused:

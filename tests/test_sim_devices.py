@@ -20,7 +20,7 @@ Command = tuple[int, str, int, int, int, int]
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the source of a profile prints, in whole clocks; `groups` of banks."""
+    """Timings that the source of a profile prints, in whole clocks; `groups` of banks."""
 
     clock_ps: int
     tRCD: int

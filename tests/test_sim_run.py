@@ -274,7 +274,7 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
 def test_the_core_is_as_wide_as_the_profile_was_measured(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    """What `nearfar probe` writes: bandwidth by threads, chases in parallel."""
+    """A profile as `nearfar probe` writes it: bandwidth by threads, chases in parallel."""
     text = (
         'schema_version = 1\nkind = "device"\nname = "here"\ntitle = "here"\n'
         'description = "synthetic"\n[sources]\ntest = "a test"\n'

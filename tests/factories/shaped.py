@@ -1,4 +1,4 @@
-"""What all made-up figures share: their estimates, their origin, their machine."""
+"""Common parts of synthetic figures: their estimates, their origin, their machine."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _held_by(
     levels: Mapping[str, Figure],
     chains: int,
 ) -> Figure:
-    """How many bytes C of each region R the caches held.
+    """Bytes C of each region R that the caches held.
 
     Solves R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, where all times are those for this number
     of chases.

@@ -147,7 +147,7 @@ class Plan(Protocol[Key]):
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: a fixed number of epochs, or within a budget of time."""
+    """Length of a measurement: a fixed number of epochs, or a budget of time."""
 
     #: Time in which the medians should become precise enough. At least six epochs run, even if they
     #: take longer.

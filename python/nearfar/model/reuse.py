@@ -64,7 +64,7 @@ class Spread:
 
 
 def spread_of(addresses: Addresses, times_ns: Floats, threads: NDArray[np.int64]) -> Spread:
-    """How widely accesses are spread, in order of time."""
+    """Spread of accesses in memory, in order of time."""
     import numpy as np
 
     count = len(addresses)

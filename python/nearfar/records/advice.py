@@ -206,7 +206,7 @@ class ObservedProgram(ObservationModel):
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
 
-    #: What differs between two observations of the same program, whose figures are compared.
+    #: Keys that differ between two observations of the same program, whose figures are compared.
     remarks: ClassVar[frozenset[str]] = (
         Answer.remarks
         | FarAdvice.remarks

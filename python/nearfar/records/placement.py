@@ -22,7 +22,7 @@ class RefusedPages(ObservationModel):
 
 
 class RulePlacement(ObservationModel):
-    """What a rule of the plan places, at the last look."""
+    """Memory that a rule of the plan places, at the last look."""
 
     rule: Count = Field(description="number of the rule, from 1")
     line: Count

@@ -230,7 +230,7 @@ class Figure(BaseModel):
 
 
 class Datasheet(BaseModel):
-    """What devices and hosts have in common: figures by key, and the sources they name."""
+    """Base of devices and hosts: figures by key, and the sources that they name."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -44,7 +44,7 @@ class Knee(FigureModel):
 
 
 class CurveResult(FigureModel):
-    """What ``nearfar probe --from`` finds in a published latency curve."""
+    """Result of ``nearfar probe --from`` for a published latency curve."""
 
     source: str = Field(description="the file of the curve")
     block_bytes: Size | None = Field(None, description="block size of the curve with the knees")

@@ -272,7 +272,7 @@ def _has_pcm(near: Device, far: Device, counted: list[TierName]) -> bool:
 
 
 def _on_pcm(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
-    """What limits results on PCM, and where the fast engine is known to differ from the exact
+    """Limits of results on PCM, and cases in which the fast engine differs from the exact
     one."""
     if engine != "fast" or options.core != "window":
         return [_FLIP]

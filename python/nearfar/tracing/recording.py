@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 EMULATOR = "qemu-x86_64"
 _ALLOCATIONS = "libnearfar-trace-allocations.so"
 
-#: How to trace a program by instrumentation.
+#: Next step for tracing a program by instrumentation.
 HOW_TO_INSTRUMENT = (
     "compile it with the flags that `nearfar trace flags` prints, and trace it with "
     "`nearfar trace --recorder instrumented`, which `nearfar sim` reads; `nearfar advise` "
@@ -358,7 +358,7 @@ _ILLEGAL = _SIGNAL + signal.SIGILL
 
 
 def ending_of(code: int) -> str:
-    """How a program ended, from its exit code as a shell reports it."""
+    """Describe the end of a program from its exit code as a shell reports it."""
     try:
         return f"was ended by {signal.Signals(code - _SIGNAL).name}"
     except ValueError:

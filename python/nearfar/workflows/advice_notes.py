@@ -1,4 +1,4 @@
-"""What an answer of ``nearfar advise`` assumes, and what limits it, in sentences."""
+"""Assumptions and limits of an answer of ``nearfar advise``, in sentences."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def require_same_user(program: RunningProcess) -> ProcessPages:
 
 @dataclass
 class Placed:
-    """What was found and moved until now.
+    """Pages that were found and moved until now.
 
     ``look``: the last complete look, or the part of the first one; ``moved``: bytes by rule.
     """

@@ -91,7 +91,7 @@ def plan_check(check: Check) -> RenderableType:
     return Group(head, Text(_finding(check)), Text(""), table, Text(""), *notes)
 
 
-#: What is counted as pages: of a program with the library, and of one placed from outside.
+#: Notes on the counted pages: of a program with the library, and of one placed from outside.
 _PAGES = (
     Text(
         "· pages asked are a sample whose nodes the kernel reported: 64 to 1,024 of a mapping, 16 "

@@ -14,7 +14,7 @@ from nearfar.report.wording import HUGE_PAGES, format_quantity, plain_tier
 
 
 class Measured(NamedTuple):
-    """What a record knows of latencies between nodes: all ways, or curves of some tiers."""
+    """Latencies between nodes in a record: of all pairs, or curves of some tiers."""
 
     ways: MatrixResult | None = None
     curves: LatencyResult | None = None
