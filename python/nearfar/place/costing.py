@@ -3,9 +3,9 @@
 Instruction time is calibrated so that the modeled run with all data where it was observed (normally
 near memory) takes the measured user CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown
 dependences are assumed to wait for the previous load, in the fraction that matches the measured
-time. Of an instruction's time only DISPATCH_NS hides latency (``figures``), so that time which the
-model does not explain changes no cost of a miss. Kernel time, except first touches, is the same for
-all placements. Slowdowns are ratios of CPU times, over all threads.
+time. Of an instruction's time only DISPATCH_NS hides latency (``memory_costs``), so that time which
+the model does not explain changes no cost of a miss. Kernel time, except first touches, is the same
+for all placements. Slowdowns are ratios of CPU times, over all threads.
 
 A far page adds the difference of first-touch times, once per touched page:
 
@@ -104,7 +104,7 @@ def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> 
 class Coster:
     """A trace, two memories and a core. A placement is the set of sites that lie far.
 
-    ``here``: the memory that the measured run was on, None for near memory.
+    ``run_memory``: the memory that the measured run was on, None for near memory.
     """
 
     def __init__(

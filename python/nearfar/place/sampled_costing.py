@@ -13,9 +13,9 @@ that other instructions hide: 0 if the address was just loaded, otherwise at mos
 the reorder window, and at most the time of the instructions around the access. In far memory each
 wait takes c_far instead of c. Time outside of accesses is the same.
 
-If near memory is not the memory that the samples were taken on (``here``), c is its cost in that
-memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with all
-data near, which then differs from the measured one.
+If near memory is not the memory that the samples were taken on (``run_memory``), c is its cost in
+that memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with
+all data near, which then differs from the measured one.
 
 A stream does not wait for latency but for bandwidth: its lines follow from the course of its
 addresses (``model.streams``), and the loop takes at least as long as its lines take on their
@@ -82,7 +82,7 @@ class CacheSizes:
 
 @dataclass(frozen=True)
 class _Assumed:
-    """One variant of the inputs; ``here_ns``: of the memory that the samples were taken on."""
+    """One variant of the inputs; ``run_ns``: of the memory that the samples were taken on."""
 
     near_ns: float
     far_ns: float
@@ -102,7 +102,7 @@ class _Accesses:
     stalls: Stalls
     waits: Floats
     from_memory: Floats
-    walks_here: Floats
+    walks_run: Floats
     walks_near: Floats
     walks_far: Floats
     lines: float  # of a stream
@@ -111,8 +111,8 @@ class _Accesses:
 class SampledCoster:
     """Samples, near memory and caches. A placement is the set of sites that lie far.
 
-    ``here``: the memory that the samples were taken on, None for near memory; ``cpu_s``: CPU time
-    on it.
+    ``run_memory``: the memory that the samples were taken on, None for near memory; ``cpu_s``: CPU
+    time on it.
     """
 
     def __init__(
@@ -253,14 +253,14 @@ class SampledCoster:
         """Time that waits take longer in far memory than where they were observed."""
         run_walk, _, far_walk = self._walks(each.stalls, far, assumed)
         latency = each.from_memory * (assumed.far_ns - assumed.run_ns)
-        walks = each.walks_far * far_walk - each.walks_here * run_walk
+        walks = each.walks_far * far_walk - each.walks_run * run_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _near_ns(self, each: _Accesses, assumed: _Assumed) -> float:
         """Time that waits take longer in near memory than where they were observed."""
         run_walk, near_walk, _ = self._walks(each.stalls, self.near, assumed)
         latency = each.from_memory * (assumed.near_ns - assumed.run_ns)
-        walks = each.walks_near * near_walk - each.walks_here * run_walk
+        walks = each.walks_near * near_walk - each.walks_run * run_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _walks(self, stalls: Stalls, far: Memory, assumed: _Assumed) -> tuple[float, float, float]:
@@ -282,13 +282,13 @@ class SampledCoster:
         self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
     ) -> list[tuple[int, float]]:
         """Time that loops of streams take beyond their measured time, by site. A near memory with
-        more bandwidth than the one here does not make them faster: what else bounds them is not
+        more bandwidth than that of the run does not make them faster: what else bounds them is not
         known."""
         found = []
         for loop, loop_ns in self.data.loops_ns.items():
             streams = [each for each in accesses if each.stalls.loop == loop and each.lines]
             run_ns = sum(_stream_ns(each, self.run_memory) for each in streams)
-            fitted = min(loop_ns / run_ns, 1.0) if run_ns else 1.0  # cannot be faster than here
+            fitted = min(loop_ns / run_ns, 1.0) if run_ns else 1.0  # not faster than the run
             by_site = [
                 (each, fitted * _stream_ns(each, memory))
                 for each in streams
@@ -316,7 +316,7 @@ class SampledCoster:
         stalls = self.data.stalls
         spans = [each.spans * assumed.spread for each in stalls]
         waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
-        here_walks = [self._walks(each, far, assumed)[0] for each in stalls]
+        run_walks = [self._walks(each, far, assumed)[0] for each in stalls]
         for _ in range(_ROUNDS):
             rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
             l2, l3 = (_misses(stalls, spans, rates, size) for size in (self.caches.l2, assumed.llc))
@@ -324,7 +324,7 @@ class SampledCoster:
             fresh = []
             for i, each in enumerate(stalls):
                 hit = (1 - l2[i]) * self.caches.l2_ns + l2[i] * (1 - l3[i]) * self.caches.l3_ns
-                cost = hit + l2[i] * l3[i] * assumed.run_ns + run_tlb[i] * here_walks[i]
+                cost = hit + l2[i] * l3[i] * assumed.run_ns + run_tlb[i] * run_walks[i]
                 fresh.append(each.stall_ns / each.samples / _exposed(cost, each, assumed.fill_ns))
             waits = fresh
         near_tlb, far_tlb = (_tlb_misses(spans, rates, memory) for memory in (self.near, far))
