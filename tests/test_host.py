@@ -16,18 +16,21 @@ from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
-from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
+from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
 from nearfar.measure.host import HostMeter
-from nearfar.measure.host_regions import LARGEST, Regions
+from nearfar.measure.host_figures import reorder_window
+from nearfar.measure.host_regions import LARGEST, SPACINGS, Regions
 from nearfar.measure.last_cache import Sweeps
 from nearfar.measure.memory import MemoryMeter, MemoryPlan, Pass, Timed, _is_settled
 from nearfar.measure.session import Samples, Session
+from nearfar.model.host_costs import WINDOW, costs_of
 from nearfar.place.memory_costs import memory_of
 from nearfar.profiles import load_host, load_profile, stored_host
 from nearfar.profiles.sheets import read_host, to_toml
 from nearfar.records.advice import AdviceResult, FarAdvice
 from nearfar.records.profile import Host
 from nearfar.records.simulation import Simulation
+from nearfar.stats import median
 from nearfar.tracing.caches import caches_of
 from nearfar.workflows import advice_basis, host_here
 from nearfar.workflows.host_here import HostChoice, StudiedHost, host_for
@@ -35,7 +38,7 @@ from nearfar.workflows.memories import tier_profile
 from nearfar.workflows.observation import NearMemory
 from nearfar.workflows.simulating import SimRequest
 from published import competition
-from stored_host import LAST_CACHE, fixed_host, store
+from stored_host import LAST_CACHE, fixed_host, scalar, store
 
 MIB = 1 << 20
 SMALL, LARGE = "dram,pages=4k", "dram,pages=thp"
@@ -313,6 +316,37 @@ def test_chases_cover_the_last_cache_at_several_rates() -> None:
     for chains in (1, AT_ONCE):
         assert {Chase("thp", region, REVISITED, chains) for region in revisited} <= set(chases)
     assert max(revisited) >= 2 * LAST_CACHE[2]
+
+
+def test_the_reorder_window_is_found_from_spaced_chases() -> None:
+    regions = Regions.of(fixed_host(), 128 * MIB, 2)
+    windows = {"integers": 13.0, "registers": 6.0, "empty": 15.0}
+    latency, first = 150.0, 1.0
+    times = {
+        regions.spaced(level, spacing): median([spent])
+        for kind, window in windows.items()
+        for spacing in SPACINGS[kind]
+        for software in [spacing.instructions / 16]
+        for level, spent in (
+            ("l1_load_ns", software),
+            ("near_read_latency_ns", software + (latency - first) / (1 + window / software)),
+        )
+    }
+    for level, spent in (("l1_load_ns", first), ("near_read_latency_ns", latency)):
+        alone = Chase("thp", regions.levels[level], ONCE, 1)
+        times[alone] = median([spent])
+    found = reorder_window(regions, times)
+    assert (found.low, found.value, found.high) == pytest.approx((6.0, 13.0, 15.0))
+    assert {chase for chase in regions.chases() if chase.spacing} == set(times) - {
+        chase for chase in times if not chase.spacing
+    }
+    assert costs_of(fixed_host()).window == WINDOW
+    window = scalar("ns", 6.0, 13.0, 15.0)
+    measured = fixed_host().model_copy(
+        update={"figures": {**fixed_host().figures, "reorder_window_ns": window}}
+    )
+    seconds = costs_of(measured).window
+    assert (seconds.low, seconds.value, seconds.high) == pytest.approx((6e-9, 13e-9, 15e-9))
 
 
 def test_page_walks_are_timed_over_small_and_large_regions() -> None:

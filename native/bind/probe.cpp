@@ -45,6 +45,8 @@ void register_kernels(nb::module_& module) {
   });
 }
 
+constexpr std::string_view spacings[] = {"integers", "registers", "empty"};
+
 void register_latency(nb::module_& module) {
   using probe::LatencyProbe;
   nb::class_<LatencyProbe>(module, "LatencyProbe")
@@ -74,6 +76,15 @@ void register_latency(nb::module_& module) {
                 run_unlocked([&] { return self.sample_chains(chains, nanoseconds); }));
           },
           nb::arg("chains"), nb::arg("nanoseconds"))
+      .def(
+          "sample_spaced",
+          [](LatencyProbe& self, const char* spacing, std::size_t instructions,
+             std::uint64_t nanoseconds) {
+            const auto kind = by_name<kernels::Spacing>(spacing, spacings);
+            return latency_dict(
+                run_unlocked([&] { return self.sample_spaced(kind, instructions, nanoseconds); }));
+          },
+          nb::arg("spacing"), nb::arg("instructions"), nb::arg("nanoseconds"))
       .def(
           "time_each",
           [](LatencyProbe& self, std::size_t steps) {

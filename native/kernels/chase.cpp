@@ -61,6 +61,63 @@ void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t st
   loops[chains - 1](at, steps);
 }
 
+namespace {
+
+/// Executes eight instructions.
+template <Spacing spacing>
+[[gnu::always_inline]] inline void execute_eight(std::uint64_t& a, std::uint64_t& b) {
+  std::uint64_t product = 0, sum = 0, stored = 0;
+  if constexpr (spacing == Spacing::integers)
+    asm volatile("leaq 1(%0), %2\n\tshrq $3, %2\n\txorq %0, %2\n\timulq %1, %2\n\t"
+                 "leaq 1(%1), %3\n\tmovq %2, %4\n\tcmpq %3, %1\n\tje 1f\n1:"
+                 : "+r"(a), "+r"(b), "=&r"(product), "=&r"(sum), "=m"(stored)
+                 :
+                 : "cc");
+  else if constexpr (spacing == Spacing::registers)
+    asm volatile(".rept 4\n\tleaq 1(%0), %2\n\tleaq 1(%1), %3\n\t.endr"
+                 : "+r"(a), "+r"(b), "=&r"(product), "=&r"(sum));
+  else
+    asm volatile(".rept 8\n\tnop\n\t.endr");
+}
+
+template <Spacing spacing, std::size_t instructions>
+void run_spaced(const ChaseNode** at, std::size_t steps) {
+  std::uint64_t a = 1, b = 3;
+  for (std::size_t i = 0; i < steps; ++i)
+#pragma GCC unroll 1
+    for (std::size_t c = 0; c < max_chains; ++c) {
+      const ChaseNode* node = at[c];
+      asm volatile("movq (%0), %0" : "+r"(node) : : "memory");
+      at[c] = node;
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < instructions; k += 8)
+        execute_eight<spacing>(a, b);
+    }
+}
+
+template <Spacing spacing, std::size_t... index>
+constexpr std::array<ChainLoop, sizeof...(index)> spaced_loops(std::index_sequence<index...>) {
+  return {run_spaced<spacing, (index + 1) * spacing_unit>...};
+}
+
+template <Spacing spacing>
+ChainLoop spaced_loop(std::size_t instructions) {
+  static constexpr auto loops =
+      spaced_loops<spacing>(std::make_index_sequence<max_spacing_instructions / spacing_unit>());
+  return loops[instructions / spacing_unit - 1];
+}
+
+} // namespace
+
+void chase_spaced(const ChaseNode** at, Spacing spacing, std::size_t instructions,
+                  std::size_t steps) {
+  const ChainLoop loop = spacing == Spacing::integers ? spaced_loop<Spacing::integers>(instructions)
+                         : spacing == Spacing::registers
+                             ? spaced_loop<Spacing::registers>(instructions)
+                             : spaced_loop<Spacing::empty>(instructions);
+  loop(at, steps);
+}
+
 const ChaseNode* chase_timing_each(const ChaseNode* from, std::size_t steps,
                                    std::uint64_t own_ticks, Histogram& ticks) {
   for (std::size_t i = 0; i < steps; ++i) {

@@ -43,6 +43,21 @@ inline constexpr std::size_t max_chains = 16;
 /// `chains` (1 to 16) independent chases in parallel, `steps` loads each; advances `at`.
 void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps);
 
+/// What a core executes between two loads of spaced chases.
+enum class Spacing : unsigned char {
+  integers,  ///< five of eight instructions write an integer register, one stores, two branch
+  registers, ///< each instruction writes an integer register
+  empty,     ///< instructions that only occupy the reorder buffer
+};
+/// Instructions of a spacing are multiples of this number, up to the maximum.
+inline constexpr std::size_t spacing_unit = 32;
+inline constexpr std::size_t max_spacing_instructions = 128;
+
+/// As chase_side_by_side() with max_chains chases, and after each load `instructions` instructions
+/// that wait for no load. The time of a load depends on how many of them a core overlaps.
+void chase_spaced(const ChaseNode** at, Spacing spacing, std::size_t instructions,
+                  std::size_t steps);
+
 /// `steps` loads, each timed with the time stamp counter. Records ticks minus `own_ticks`. Returns
 /// the last node.
 const ChaseNode* chase_timing_each(const ChaseNode* from, std::size_t steps,

@@ -103,6 +103,19 @@ TEST_CASE("parallel chains each make all their steps") {
   }
 }
 
+TEST_CASE("spaced chains each make all their steps, whatever is between the loads") {
+  using kernels::Spacing;
+  const Region region(1009, 64, 3);
+  for (const Spacing spacing : {Spacing::integers, Spacing::registers, Spacing::empty})
+    for (std::size_t instructions = kernels::spacing_unit;
+         instructions <= kernels::max_spacing_instructions; instructions += kernels::spacing_unit) {
+      std::vector<const ChaseNode*> at(kernels::max_chains, region.first);
+      kernels::chase_spaced(at.data(), spacing, instructions, 2500);
+      for (const ChaseNode* node : at)
+        CHECK(node->rank == 2500 % 1009);
+    }
+}
+
 TEST_CASE("each load is timed and made") {
   const Region region(1009, 64, 3);
   Histogram ticks;

@@ -112,7 +112,9 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
   return sample;
 }
 
-Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint64_t nanoseconds) {
+template <class Walk>
+Result<LatencySample> LatencyProbe::sample_concurrent(std::size_t chains, std::uint64_t nanoseconds,
+                                                      const Walk& walk) {
   if (at_ == nullptr) return not_prepared();
   if (chains == 0 || chains > kernels::max_chains || chains > nodes_)
     return Error::make(Errc::bad_input, "%zu chains cannot be run", chains)
@@ -129,7 +131,7 @@ Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint6
   std::uint64_t elapsed_ns = 0;
   Result<os::Usage> usage = on_cpu(cpu_, [&] {
     const std::uint64_t start = os::now_ns();
-    kernels::chase_side_by_side(at.data(), chains, steps);
+    walk(at.data(), steps);
     elapsed_ns = os::now_ns() - start;
   });
   if (!usage) return usage.error();
@@ -139,6 +141,27 @@ Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint6
   sample.usage = *usage;
   sample.latency_ns = static_cast<double>(elapsed_ns) / static_cast<double>(sample.steps);
   return sample;
+}
+
+Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint64_t nanoseconds) {
+  return sample_concurrent(chains, nanoseconds,
+                           [&](const kernels::ChaseNode** at, std::size_t steps) {
+                             kernels::chase_side_by_side(at, chains, steps);
+                           });
+}
+
+Result<LatencySample> LatencyProbe::sample_spaced(kernels::Spacing spacing,
+                                                  std::size_t instructions,
+                                                  std::uint64_t nanoseconds) {
+  if (instructions == 0 || instructions % kernels::spacing_unit != 0 ||
+      instructions > kernels::max_spacing_instructions)
+    return Error::make(Errc::bad_input, "loads cannot be spaced by %zu instructions", instructions)
+        .try_next("use a multiple of %zu up to %zu", kernels::spacing_unit,
+                  kernels::max_spacing_instructions);
+  return sample_concurrent(kernels::max_chains, nanoseconds,
+                           [&](const kernels::ChaseNode** at, std::size_t steps) {
+                             kernels::chase_spaced(at, spacing, instructions, steps);
+                           });
 }
 
 Result<TimedLoads> LatencyProbe::time_each(std::size_t steps) {

@@ -51,6 +51,11 @@ public:
   /// `nanoseconds`. The latency is the time divided by the number of loads of all chains.
   Result<LatencySample> sample_chains(std::size_t chains, std::uint64_t nanoseconds);
 
+  /// As sample_chains() with 16 chains, with instructions between the loads: kernels::chase_spaced.
+  /// Error: bad_input for a number of instructions that it does not support.
+  Result<LatencySample> sample_spaced(kernels::Spacing spacing, std::size_t instructions,
+                                      std::uint64_t nanoseconds);
+
   /// Times `steps` loads one by one; the timer's own ticks are subtracted. Values are ticks.
   Result<TimedLoads> time_each(std::size_t steps);
 
@@ -63,6 +68,10 @@ private:
   std::vector<std::uint32_t> order_;
   const kernels::ChaseNode* node_at(std::size_t rank) const;
   std::size_t steps_in(std::uint64_t nanoseconds) const; ///< estimated from the last walk
+  /// Walks from `chains` evenly spaced nodes: walk(at, steps) makes `steps` loads of each.
+  template <class Walk>
+  Result<LatencySample> sample_concurrent(std::size_t chains, std::uint64_t nanoseconds,
+                                          const Walk& walk);
 
   std::size_t block_bytes_ = 0;
   std::size_t nodes_ = 0;                  ///< number of nodes in the cycle

@@ -82,6 +82,21 @@ TEST_CASE("lines that a round visits several times are chased like others") {
   CHECK(bool(latency.sample_chains(4, short_ns)));
 }
 
+TEST_CASE("loads are spaced by instructions in whole units") {
+  LatencyProbe latency = dram_probe();
+  REQUIRE(bool(latency.prepare(64 << 10, 64, 1, SIZE_MAX)));
+  const auto spacing = kernels::Spacing::integers;
+  Result<probe::LatencySample> sample = latency.sample_spaced(spacing, 64, short_ns);
+  REQUIRE(bool(sample));
+  CHECK(sample->latency_ns > 0.1);
+  CHECK(sample->steps % kernels::max_chains == 0);
+  for (const std::size_t instructions : {0, 1, 40, 160}) {
+    Result<probe::LatencySample> refused = latency.sample_spaced(spacing, instructions, short_ns);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == Errc::bad_input);
+  }
+}
+
 TEST_CASE("a processor that cannot be used is refused") {
   Result<LatencyProbe> made = LatencyProbe::create(parsed("dram"), mib, test::missing_cpu);
   REQUIRE(!made);

@@ -9,7 +9,8 @@ A chase walks a cycle of nodes; one round visits each node once. There are three
 - Lines in address order, as a list whose nodes were allocated one after the other.
 
 A thread may run several chases concurrently. They request lines at a higher rate, and so keep more
-of their lines in a cache that other CPUs use, too.
+of their lines in a cache that other CPUs use, too. Concurrent chases may also be spaced: between
+two loads are instructions that wait for neither.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nearfar._native import LatencyProbe
 from nearfar.measure.ceiling import check_latency
 from nearfar.measure.session import Samples
 from nearfar.units import MIB
+
+if TYPE_CHECKING:
+    from nearfar._native import LatencySample
 
 Pages = Literal["thp", "4k"]
 #: Node sizes in bytes: a round visits each line once, or twice.
@@ -36,12 +40,24 @@ ROUNDS: dict[Pages, int] = {"thp": 4, "4k": 2}
 SAMPLE_NS, REPEATS = 2_000_000, 3
 #: Number of concurrent chases: about as many as a core overlaps look-ups in a hash map.
 AT_ONCE = 3
+#: Number of concurrent chases if they are spaced: more than a core overlaps.
+SPACED = 16
+#: Length of a sample of spaced chases, estimated from the pace of a single chase.
+_SPACED_NS = SAMPLE_NS // 32
 #: Loads that fill the caches, in rounds over the region or over the lines of the last cache.
 _WARM_ROUNDS = 1.5
 #: Length of the walk that measures the pace of a chase.
 _STEP_NS = 200_000
 #: Nodes walked after linking, before the first round.
 _FIRST_STEPS = 1 << 12
+
+
+class Spacing(NamedTuple):
+    """Instructions between two loads: some of integer code, or all or none of which write an
+    integer register."""
+
+    kind: Literal["integers", "registers", "empty"]
+    instructions: int
 
 
 class Chase(NamedTuple):
@@ -51,11 +67,21 @@ class Chase(NamedTuple):
     region_bytes: int
     node_bytes: int
     chains: int
+    spacing: Spacing | None = None
 
     def __str__(self) -> str:
         kind = f"nodes of {self.node_bytes} B" if self.node_bytes else "lines in turn"
         nodes = f"{kind} on {self.pages}"
-        return f"{self.chains} over {self.region_bytes} B, {nodes}"
+        spaced = f", spaced by {self.spacing.instructions}" if self.spacing else ""
+        return f"{self.chains} over {self.region_bytes} B, {nodes}{spaced}"
+
+    def sample(self, probe: LatencyProbe) -> LatencySample:
+        """Run it once in a probe that is linked for it."""
+        if self.spacing:
+            return probe.sample_spaced(*self.spacing, _SPACED_NS)
+        if self.chains == 1:
+            return probe.sample(SAMPLE_NS)
+        return probe.sample_chains(self.chains, SAMPLE_NS)
 
 
 Place = tuple[Pages, int, int]
@@ -124,11 +150,6 @@ def _warm(probe: LatencyProbe, place: Place, cache_bytes: int) -> None:
 
 
 def _sample(probe: LatencyProbe, chase: Chase, samples: Samples[Chase]) -> None:
-    taken = [
-        probe.sample(SAMPLE_NS)
-        if chase.chains == 1
-        else probe.sample_chains(chase.chains, SAMPLE_NS)
-        for _ in range(REPEATS)
-    ]
+    taken = [chase.sample(probe) for _ in range(REPEATS)]
     least = min(sample["latency_ns"] for sample in taken)
     samples.add(chase, check_latency(least, chase.chains, f"a chase, {chase}"), taken)

@@ -7,6 +7,8 @@
   size follows from all regions together (``last_cache``).
 - Page walks: the additional latency on 4 KiB pages is caused by page walks and by hits in the
   second TLB level. The sizes of the TLB levels determine how many of each occur.
+- Reorder window: concurrent chases with instructions between their loads show how much software a
+  core executes ahead of a load.
 - Prefetchers: a chase in address order over a large region gives their speed, with page walks.
 - Flushes: the times of clwb and clflushopt on few lines show whether a flush keeps its line.
 
@@ -32,6 +34,7 @@ from nearfar.measure.host_figures import (
     figure_of,
     held_by_caches,
     measured,
+    reorder_window,
     translation,
 )
 from nearfar.measure.host_regions import LARGEST, Regions
@@ -143,6 +146,7 @@ class HostMeter:
             **self._last_cache(short=short),
             **translation(self._host, self._regions, self._chases),
             "near_stream_line_ns": figure_of(times[stream]),
+            "reorder_window_ns": reorder_window(self._regions, times),
             **{key: figure_of(median(found), "shm:") for key, found in self._flushes.items()},
         }
 

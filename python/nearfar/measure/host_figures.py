@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nearfar.measure import last_cache
-from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
-from nearfar.measure.host_regions import Regions
+from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, SPACED, Chase, Spacing
+from nearfar.measure.host_regions import SPACINGS, Regions
 from nearfar.measure.session import Samples
 from nearfar.measure.tiers import origin_of
 from nearfar.records.figures import Origin
@@ -43,6 +43,34 @@ def _last_level(
     revisited = times[Chase("thp", regions.levels["l3_load_ns"], REVISITED, AT_ONCE)].low * AT_ONCE
     found = min(max(2 * revisited - l2, l2), alone)
     return measured("ns", found, l2, alone)
+
+
+def reorder_window(regions: Regions, times: Mapping[Chase, Estimate]) -> Figure:
+    """Nanoseconds of software that a core executes while it waits for a load from memory.
+
+    With S seconds of instructions between loads that do not wait for each other, a load takes
+    S + L/(1 + window/S) in memory. The range has software whose instructions all write registers,
+    which run out first, and software that only fills the reorder buffer.
+    """
+    value, low, high = (
+        median([_window(regions, times, spacing) for spacing in SPACINGS[kind]]).value
+        for kind in ("integers", "registers", "empty")
+    )
+    note = "software executed ahead of a load from memory; between chases with instructions"
+    return measured("ns", value, min(low, value), max(high, value), note=note)
+
+
+def _window(regions: Regions, times: Mapping[Chase, Estimate], spacing: Spacing) -> float:
+    latency = (
+        times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, 1)].value
+        - times[Chase("thp", regions.levels["l1_load_ns"], ONCE, 1)].value
+    )
+    software, in_memory = (
+        times[regions.spaced(level, spacing)].value
+        for level in ("l1_load_ns", "near_read_latency_ns")
+    )
+    overlap = latency / max(in_memory - software, latency / SPACED)
+    return max(overlap - 1, 0.0) * software
 
 
 def held_by_caches(

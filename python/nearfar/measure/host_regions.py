@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase
+from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, SPACED, Chase, Spacing
 from nearfar.measure.latency import octaves
 from nearfar.records.profile import Host
 from nearfar.units import MIB, PAGE_BYTES
@@ -12,6 +12,13 @@ from nearfar.units import MIB, PAGE_BYTES
 LARGEST = 128 * MIB
 #: The largest region of chases that visit each line twice. Linking a larger one takes too long.
 MAX_REVISITED = 64 * MIB
+
+#: Spacings of the chases that measure the reorder window. Integer code: five of eight instructions
+#: write an integer register.
+SPACINGS = {
+    kind: tuple(Spacing(kind, instructions) for instructions in (32, 64, 96, 128))
+    for kind in ("integers", "registers", "empty")
+}
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,22 @@ class Regions:
             tuple(walked),
         )
 
+    def spaced(self, level: str, spacing: Spacing) -> Chase:
+        """Spaced chases in a level of the caches, or in memory."""
+        return Chase("thp", self.levels[level], ONCE, SPACED, spacing)
+
     def chases(self) -> tuple[Chase, ...]:
         """All chases. The chase over memory runs alone, and as several concurrent ones."""
         largest = self.levels["near_read_latency_ns"]
+        spacings = [spacing for of_kind in SPACINGS.values() for spacing in of_kind]
         return (
             *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
             Chase("thp", largest, ONCE, AT_ONCE),
+            *(
+                self.spaced(level, s)
+                for level in ("l1_load_ns", "near_read_latency_ns")
+                for s in spacings
+            ),
             *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
             *(Chase("4k", r, REVISITED, 1) for r in (*self.within, *self.walked)),
             Chase("4k", largest, IN_TURN, 1),

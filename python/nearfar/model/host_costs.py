@@ -5,6 +5,8 @@ Equation: the time of a load is the sum of
   walk(S)   for a miss of the last TLB level, with S bytes in use: from the host's curve
             `page_walk_by_region_ns` (4 KiB pages less huge pages), else `page_walk_ns`
   stlb_hit  for a miss of the first TLB level that the second serves: `stlb_hit_ns`, else 0
+  window    seconds of software that a core executes ahead of a load: `reorder_window_ns`, else
+            `WINDOW`
 The size of the last cache is the part that other programs leave: if nearfar measured the host, the
 bytes C(S) that it held of a region of S bytes, under one chase (for dependent operations) or under
 several (for independent ones).
@@ -24,6 +26,10 @@ from nearfar.records.profile import Host
 from nearfar.simulation.cache_misses import Caches, Flushes, OperationCounts
 
 LEVELS = ("l1d", "l2", "l3")
+#: Seconds of software that fit in a core's reorder window, if it was not measured: 224 to 512
+#: entries, 3 to 5 instructions a cycle, 3 to 4 GHz. The low end is that of integer code on a Zen 5
+#: core, where registers run out before entries.
+WINDOW = Constant(25e-9, 12e-9, 35e-9)
 #: Difference between an evicting and a keeping flush, over a load: bounds of either behavior.
 _FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
@@ -72,6 +78,7 @@ class HostCosts:
     walks: Walks
     caches: Caches
     held: Held = Held()
+    window: Constant = WINDOW
 
     def caches_for(self, touched_bytes: float, *, at_once: bool) -> Caches:
         """Caches as seen by accesses to this many bytes, with variants at the ends of the range."""
@@ -117,6 +124,7 @@ def costs_of(host: Host) -> HostCosts:
         Held(
             _curve(host, "l3_held_by_region_bytes"), _curve(host, "l3_held_at_once_by_region_bytes")
         ),
+        constant(host, key, 1e-9) if (key := "reorder_window_ns") in host.figures else WINDOW,
     )
 
 

@@ -33,9 +33,6 @@ from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, Constant
 from nearfar.simulation.cache_misses import CacheVariant, OperationCounts
 
-#: Seconds of software that fit in a core's reorder window: 224 to 512 entries, 3 to 5
-#: instructions a cycle, 3 to 4 GHz.
-WINDOW = Constant(25e-9, 18e-9, 35e-9)
 #: Relative variation of the same code in another run, on other pages, at another size.
 DRIFT = 0.10
 #: Interval of the number of overlapping operations, either way.
@@ -286,7 +283,7 @@ class _Prices:
             of(far.stream),
             of(own),
             of(walks),
-            float(getattr(WINDOW, opposite)),
+            float(getattr(host.window, opposite)),
             factor,
         )
 
