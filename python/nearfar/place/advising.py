@@ -220,6 +220,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
             kind=site.kind,
             at=asked.labels.at[site.number],
             part_bytes=list(site.part or ()),
+            block_bytes=list(site.block_sizes or ()),
             chain=[frame.place() for frame in site.frames],
             functions=asked.labels.functions.get(site.number, []),
             size_bytes=asked.data.held_bytes(site.number),

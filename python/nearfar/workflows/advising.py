@@ -123,7 +123,8 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     ]
     found, limits = add_fractions(wanted, asked, whole, loads)
     counted_by = seen.caches if wanted.emulate else None
-    plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
+    pages = seen.coster.near.page_bytes, memories[0].page_bytes
+    plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by, pages)
     result = _result(wanted, seen, near, found, plan)
     result.limits += [*limits, *loaded_memories.notes]
     result.warnings = [
@@ -218,9 +219,10 @@ def _write_plan(
     asked: AdviceInputs,
     found: FarResult,
     counted_by: Caches | None,
+    page_bytes: tuple[int, int],
 ) -> Path | None:
     """``counted_by``: caches whose misses were counted; None: reads and writes are estimates, which
-    ``run --check`` cannot compare with counts."""
+    ``run --check`` cannot compare with counts. ``page_bytes``: of near and far memory."""
     if not asked.data.movable():
         return None
     advice = found.advice
@@ -233,6 +235,8 @@ def _write_plan(
         near_budget_bytes=wanted.budget,
         slowdown=advice.slowdown_plan,
         slowdown_all_far=advice.slowdown_all_far,
+        near_page_bytes=page_bytes[0],
+        far_page_bytes=page_bytes[1],
         caches=counted_by.line() if counted_by else None,
     )
     text = plan_text(

@@ -13,6 +13,7 @@ from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
 from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.native_run import check_named
+from nearfar.place.plan_reader import read_plan
 from nearfar.place.run_statistics import RunStatistics, read
 from nearfar.place.tier_options import parse_tier_options
 from nearfar.workflows.placing_static import PlacementFromOutside, placement_from_outside
@@ -98,6 +99,8 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
             placement, Path(folder) if counts else None, rules=wanted.check
         )
         preload.check(variables)
+        if wanted.warn:
+            _warn_of_absent_nodes(placement, notify)
         promise = read_promise(wanted.plan) if wanted.check and wanted.plan else None
         process, code = _start(wanted, variables, notify, outside)
         if code == _FORBIDDEN_CALL:
@@ -121,6 +124,23 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
     if promise:
         _check(statistics, placement, promise, notify, traced=wanted.traffic and not code)
     return Ran(code, statistics, checked=wanted.check)
+
+
+def _warn_of_absent_nodes(placement: Placement, notify: Notify) -> None:
+    """Report tiers with weights for nodes that this machine does not have: their pages are on other
+    nodes."""
+    tiers = dict(placement.tiers)
+    if placement.plan is not None:
+        tiers = {**read_plan(placement.plan, tiers).tiers, **tiers}
+    existing = nodes_with("has_memory")
+    for name, text in tiers.items():
+        absent = parse_tier_options(text).weights.keys() - existing
+        if absent:
+            nodes = ", ".join(map(str, sorted(absent)))
+            notify(
+                f"nearfar: tier {name} is {text}, and this machine has no node {nodes}: pages of "
+                "its sites are on other nodes, not divided by the weights"
+            )
 
 
 def _why_forbidden(program: str) -> str:

@@ -49,15 +49,24 @@ def _far_latency(run: Run) -> Iterator[Stated]:
     main = headline.main_curve(result) if result else None
     if result is None or main is None:
         return
-    near = headline.largest(main)
     for curve in _one_a_tier(result):
+        first = _comparable(result, main, curve)
+        near = headline.largest(first)
         point = headline.at_region(curve, near.region_bytes)
         if point is None or plain_tier(curve.tier) == plain_tier(main.tier):
             continue
         ratio = format_quantity("ratio", point.latency_ns / near.latency_ns)
-        pages = pages_name(curve.pages)
-        far, first = plain_tier(curve.tier), plain_tier(main.tier)
-        yield "latency", f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
+        far = f"{plain_tier(curve.tier)} ({pages_name(curve.pages)})"
+        said = f"{far}: {say(point, 'latency_ns')} a load, {ratio} of {plain_tier(main.tier)}"
+        yield "latency", f"{said} ({pages_name(first.pages)})."
+
+
+def _comparable(result: LatencyResult, main: LatencyCurve, far: LatencyCurve) -> LatencyCurve:
+    """Return the curve of near memory with the pages of a far one. Where the system chooses the
+    pages, they are small ones in most cases."""
+    if far.pages in HUGE_PAGES:
+        return main
+    return headline.small_page_curve(result, main) or main
 
 
 def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:
