@@ -148,7 +148,11 @@ def result_without_pages(**changed: object) -> PlacementResult:
         ({"ended": "program ended", "complete": False}, "ended before the first look was finished"),
         ({"ended": "time", "complete": False}, "The first look at sleep (process 7) was not"),
         ({}, "sleep (process 7) has no memory that the plan places"),
-        ({"reverted": "run"}, "none of the pages in memory that moved in run"),
+        ({"reverted": "run"}, "moved in run: there is nothing to move back"),
+        (
+            {"reverted": "run", "refused": [{"reason": "absent", "size_bytes": 4096}]},
+            "none of the pages in memory that moved in run",
+        ),
     ],
 )
 def test_nothing_that_was_found_is_no_percentage(changed: dict[str, object], words: str) -> None:
