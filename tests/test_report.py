@@ -34,8 +34,9 @@ def test_a_tier_on_small_pages_is_compared_with_small_pages() -> None:
     run.sections.latency.curves = kept
     for curve in kept:
         curve.pages = "system" if curve.tier == "shm:" else curve.pages
+    kept[1].points = kept[1].points[:-1]  # a disturbed machine measures fewer regions
     (said,) = how_far(run)
-    assert said.startswith("shm: (pages of the system's choice): ")
+    assert re.match(r"shm: \(pages of the system's choice\): .* a load from \d+ MiB, ", said)
     assert said.endswith(" 1.12 × of dram (4 KiB pages).")
 
 

@@ -236,12 +236,13 @@ class StudiedHost:
 def _missing(host: Host) -> list[Skipped]:
     from nearfar.measure.host import WHOLE_EPOCHS, WHOLE_S
     from nearfar.records.run import REST_OF_HOST, Skipped
+    from nearfar.report.wording import count
 
     known = host.measured
     if known is None or not known.provisional:
         return []
     why = (
-        f"provisional after {known.epochs} epochs ({WHOLE_EPOCHS} over {WHOLE_S:.0f} s complete "
+        f"provisional after {count(known.epochs, 'epoch')} ({WHOLE_EPOCHS} over {WHOLE_S:.0f} s complete "
         "it): advise has wider intervals; repeat nearfar study on an idle machine, or with more "
         "--time"
     )

@@ -22,6 +22,7 @@ from nearfar.report.wording import (
     plain_tier,
     say,
 )
+from nearfar.units import format_size
 
 #: The section of a figure, and a sentence with it.
 Stated = tuple[str, str]
@@ -51,14 +52,17 @@ def _far_latency(run: Run) -> Iterator[Stated]:
         return
     for curve in _one_a_tier(result):
         first = _comparable(result, main, curve)
-        near = headline.largest(first)
-        point = headline.at_region(curve, near.region_bytes)
-        if point is None or plain_tier(curve.tier) == plain_tier(main.tier):
+        pair = headline.largest_in_both(first, curve)
+        if pair is None or plain_tier(curve.tier) == plain_tier(main.tier):
             continue
+        near, point = pair
         ratio = format_quantity("ratio", point.latency_ns / near.latency_ns)
-        far = f"{plain_tier(curve.tier)} ({pages_name(curve.pages)})"
-        said = f"{far}: {say(point, 'latency_ns')} a load, {ratio} of {plain_tier(main.tier)}"
-        yield "latency", f"{said} ({pages_name(first.pages)})."
+        yield (
+            "latency",
+            f"{plain_tier(curve.tier)} ({pages_name(curve.pages)}): {say(point, 'latency_ns')} a "
+            f"load from {format_size(point.region_bytes)}, {ratio} of {plain_tier(main.tier)} "
+            f"({pages_name(first.pages)}).",
+        )
 
 
 def _comparable(result: LatencyResult, main: LatencyCurve, far: LatencyCurve) -> LatencyCurve:
