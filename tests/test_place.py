@@ -186,7 +186,7 @@ def test_nothing_that_moved_is_nothing_to_revert(
     assert run_nearfar("place", "--pid", pid, "--plan", plan, "--once").code == 0
     done = run_nearfar("place", "--pid", pid, "--revert")
     assert done.code == 0, done.stderr
-    assert "there is nothing to move back" in done.stdout
+    assert "No page of changing_memory" in done.stdout
     again = run_nearfar("place", "--pid", pid, "--revert")
     again.assert_refused(2, f"no record below nearfar-runs is of process {pid} as it runs now")
 
