@@ -142,6 +142,15 @@ def test_notes_on_pcm_are_those_of_results_on_pcm(
     assert ("the energy of PCM" in text) is on_pcm
 
 
+def test_a_near_memory_without_requests_is_reported(run_nearfar: RunNearfar) -> None:
+    """All data is far by default: the time would be that of the default far memory."""
+    named = (*FAST, "--near", "hbm2-2000")
+    (said,) = simulated(run_nearfar, *named)["warnings"]
+    assert said.startswith("no request reached near memory (hbm2-2000): all data is far")
+    for placement in ("all-near", "all-far"):
+        assert not simulated(run_nearfar, *named, "--placement", placement)["warnings"]
+
+
 def test_a_memory_that_is_not_chosen_and_not_used_has_no_notes(run_nearfar: RunNearfar) -> None:
     found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--placement", "all-near")
     assert found["tiers"]["far"]["device"] == "pcm-snu-ns"
