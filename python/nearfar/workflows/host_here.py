@@ -242,9 +242,9 @@ def _missing(host: Host) -> list[Skipped]:
     if known is None or not known.provisional:
         return []
     why = (
-        f"provisional after {count(known.epochs, 'epoch')} ({WHOLE_EPOCHS} over {WHOLE_S:.0f} s complete "
-        "it): advise has wider intervals; repeat nearfar study on an idle machine, or with more "
-        "--time"
+        f"provisional after {count(known.epochs, 'epoch')} ({WHOLE_EPOCHS} over {WHOLE_S:.0f} s "
+        "complete it): advise has wider intervals; repeat nearfar study on an idle machine, or "
+        "with more --time"
     )
     return [Skipped(section="host profile", what=REST_OF_HOST, why=why)]
 
