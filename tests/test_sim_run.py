@@ -13,7 +13,8 @@ from nearfar.cli.app import main
 from nearfar.errors import BadInputError
 from nearfar.simulation.placements import parse
 
-STREAM = ("sim", "--pattern", "random", "--requests", "20000", "--size", "16MiB")
+UNSIZED = ("sim", "--pattern", "random", "--requests", "20000")
+STREAM = (*UNSIZED, "--size", "16MiB")
 FAST = (*STREAM, "--engine", "fast")
 
 
@@ -321,8 +322,8 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         ((*STREAM, "--placement", "interleave:0:1"), "interleave"),
         ((*STREAM, "--place", "near:everything"), "near:everything"),
         ((*STREAM, "--far", "ssd-nvme"), "no figure"),
-        ((*STREAM, "--size", "32"), "line of 64"),
-        ((*STREAM, "--size", "65GiB"), "64 GiB"),
+        ((*UNSIZED, "--size", "32"), "line of 64"),
+        ((*UNSIZED, "--size", "65GiB"), "64 GiB"),
         (("sim", "--curve", "--engine", "both"), "one engine"),
         ((*STREAM, "--core", "blocking", "--window", "4"), "--window 4 has no effect"),
         ((*STREAM, "--near-size", "1MiB"), "--near-size"),
