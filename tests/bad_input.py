@@ -180,10 +180,18 @@ def cases(verb: str, command: Any) -> Iterator[Case]:
 
 
 def _typed(verb: str, parameter: Any, value: str) -> tuple[str, ...]:
-    start = (*verb.split(), *_REQUIRED.get(verb, _TIMED if verb.startswith("bench") else ()))
+    required = _REQUIRED.get(verb, _TIMED if verb.startswith("bench") else ())
+    start = (*verb.split(), *_without(required, parameter.opts))
     if parameter.param_type_name == "argument":
         return (*start, "--", value)
     return (*start, parameter.opts[0], value, *_ARGUMENTS.get(verb, ()))
+
+
+def _without(required: tuple[str, ...], flag: list[str]) -> Iterator[str]:
+    """Required flags but for one, given by all of its names: a flag has one value."""
+    for before, word in zip(("", *required), required, strict=False):
+        if word not in flag and before not in flag:
+            yield word
 
 
 def wrong_values(parameter: Any) -> tuple[str, ...]:

@@ -102,8 +102,15 @@ def test_a_site_that_hides_its_callers_is_called_a_wrapper() -> None:
         allocations=2_000_000,
     )
     (said,) = on_wrappers(FarAdvice.model_construct(sites=[wrapper]))
-    assert "the site libsqlite3.so.0.8.6+0xa7504 makes 100% of all allocations" in said
+    assert "the call libsqlite3.so.0.8.6+0xa7504 makes 100% of all allocations" in said
     assert f"`dpkg -S {library}`" in said
+    halves = [
+        wrapper.model_copy(update={"at": f"{wrapper.at}, blocks of {size}", "block_bytes": sizes})
+        for size, sizes in (("0 B to 4,351 B", [0, 4351]), ("4,352 B and more", [4352, None]))
+    ]
+    said, by_size = on_wrappers(FarAdvice.model_construct(sites=halves))
+    assert "makes 100% of all allocations" in said
+    assert "the size is the one that was requested first" in by_size
     named = wrapper.model_copy(update={"at": "sqlite3MemMalloc+0x14 (libsqlite3.so.0.8.6)"})
     deeper = wrapper.model_copy(update={"chain": [*wrapper.chain, "/usr/bin/sqlite3+0x10"]})
     few = wrapper.model_copy(update={"allocations": 10})
@@ -165,10 +172,14 @@ ANSWERS = [
             "slowdown_all_far": 1.11,
             "slowdown_plan": 1.11,
             "near_budget_bytes": 16 << 20,
-            "curve": [BudgetPoint.model_construct(slowdown=loss) for loss in (1.11, 1.02)],
+            "curve": [
+                BudgetPoint.model_construct(near_bytes=near << 20, slowdown=loss)
+                for near, loss in ((0, 1.11), (20, 1.06), (58, 1.02))
+            ],
         },
         f"On cxl-asic this program runs 1.11 × slower; near memory for its {MOVABLE} gains nothing "
-        f"within the near budget of 16 MiB, which holds none of its sites {FIXED}",
+        "within the near budget of 16 MiB, which is too small for its sites: with 20 MiB near it "
+        f"runs 1.06 × slower {FIXED}",
     ),
     (
         {"slowdown_all_far": 1.3, "slowdown_plan": 1.3, "movable_bytes": 0},
@@ -288,8 +299,10 @@ def test_what_a_small_loss_needs_is_said_unless_it_is_the_plan() -> None:
         for limit, size in ((1.02, 30), (1.05, 20))
     ]
     needs = "It needs 20 MiB near to stay within 5 %."
-    assert needs in finding(result(within=within, near_bytes=26 << 20))
-    assert needs not in finding(result(within=within, near_bytes=20 << 20))
+    assert needs in finding(result(within=within, near_bytes=26 << 20, slowdown_all_far=1.06))
+    assert needs not in finding(result(within=within, near_bytes=20 << 20, slowdown_all_far=1.06))
+    shown_as_5 = result(within=within, near_bytes=26 << 20, slowdown_all_far=1.053)
+    assert needs not in finding(shown_as_5)
 
 
 def test_what_the_answer_stands_on_is_said_with_its_origin() -> None:
@@ -338,8 +351,8 @@ def test_near_memory_that_the_program_did_not_run_on_is_said() -> None:
     assert lines[1] == "observed on dram of this machine: 157 ns; stalls are converted to laptop"
     assert lines[2] == f"near laptop: 108 ns, 35 GB/s ({CAPPED}), 4 KiB pages"
     assert lines[3] == (
-        "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages; the latency above is "
-        "without it, as on huge pages"
+        "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages, with as much memory as "
+        "the program has (more with more); the latency above is without it, as on huge pages"
     )
 
 

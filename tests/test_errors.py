@@ -49,6 +49,16 @@ def test_an_error_of_the_core_arrives_with_its_sentences() -> None:
     assert isinstance(errors.from_native(raised.value), errors.MachineError)
 
 
+def test_a_flag_with_one_value_is_not_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first value would have no effect. A flag for several values takes both."""
+    named = ["predict", "structure", "--structure", "hash", "--entries", "64"]
+    assert main([*named, "--far", "optane-100", "--far=cxl-asic"]) == ExitCode.BAD_INPUT
+    message = "nearfar predict structure: --far has one value, and was given 2 times"
+    assert message in capsys.readouterr().err
+    assert main(["run", "--tier", "far=shm:", "--tier", "far=shm:"]) == ExitCode.BAD_INPUT
+    assert "has one value" not in capsys.readouterr().err
+
+
 def test_missing_libraries_of_the_core_are_reported_with_their_packages() -> None:
     program = (
         "import sys; sys.modules['nearfar._native'] = None\n"

@@ -148,7 +148,11 @@ def result_without_pages(**changed: object) -> PlacementResult:
         ({"ended": "program ended", "complete": False}, "ended before the first look was finished"),
         ({"ended": "time", "complete": False}, "The first look at sleep (process 7) was not"),
         ({}, "sleep (process 7) has no memory that the plan places"),
-        ({"reverted": "run"}, "none of the pages in memory that moved in run"),
+        ({"reverted": "run"}, "moved in run: there is nothing to move back"),
+        (
+            {"reverted": "run", "refused": [{"reason": "absent", "size_bytes": 4096}]},
+            "none of the pages in memory that moved in run",
+        ),
     ],
 )
 def test_nothing_that_was_found_is_no_percentage(changed: dict[str, object], words: str) -> None:
@@ -178,9 +182,13 @@ def test_children_are_counted_and_not_followed(
 def test_nothing_that_moved_is_nothing_to_revert(
     changing: ChangingMemory, plan: str, run_nearfar: RunNearfar
 ) -> None:
-    assert run_nearfar("place", "--pid", str(changing.pid), "--plan", plan, "--once").code == 0
-    refused = run_nearfar("place", "--pid", str(changing.pid), "--revert")
-    refused.assert_refused(2, "no record below nearfar-runs says that pages of process")
+    pid = str(changing.pid)
+    assert run_nearfar("place", "--pid", pid, "--plan", plan, "--once").code == 0
+    done = run_nearfar("place", "--pid", pid, "--revert")
+    assert done.code == 0, done.stderr
+    assert "No page of changing_memory" in done.stdout
+    again = run_nearfar("place", "--pid", pid, "--revert")
+    again.assert_refused(2, f"no record below nearfar-runs is of process {pid} as it runs now")
 
 
 def test_what_cannot_be_placed_is_refused(

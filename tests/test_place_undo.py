@@ -93,6 +93,20 @@ def test_the_newest_journal_of_this_very_process_is_found(tmp_path: Path) -> Non
             find(other, None)
 
 
+@pytest.mark.usefixtures("in_tmp_path")
+def test_a_journal_without_pages_is_found_if_no_other_is_left(tmp_path: Path) -> None:
+    runs = tmp_path / "nearfar-runs"
+    moved, nothing = journal_of(runs / "first", (PAGE, 1, 0)), journal_of(runs / "second")
+    for age, file in enumerate((moved, nothing)):
+        os.utime(file, ns=(age, age))
+    with RunningProcess(os.getpid()) as here:
+        process = here.identity
+    assert undo_journal.find_journal(process, None).parent.name == "first"
+    undo_journal.mark_undone(moved)
+    assert undo_journal.find_journal(process, None).parent.name == "second"
+    assert not list(undo_journal.read_origins(nothing).runs())
+
+
 def test_pages_that_move_again_are_not_written_again(tmp_path: Path) -> None:
     again = [(8 * PAGE, 4, 1)] * 3
     file = journal_of(tmp_path / "run", (8 * PAGE, 4, 0), *again, (10 * PAGE, 3, 1))

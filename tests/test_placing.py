@@ -148,6 +148,22 @@ def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyP
     assert compared < 40 * len(sites)
 
 
+def test_blocks_divided_by_size_have_rules_with_sizes() -> None:
+    """A deeper site of the same call keeps its whole chain, although all tiers are the same."""
+    small, large = (
+        replace(site(n, 0x10), block_sizes=sizes)
+        for n, sizes in ((1, (0, 4351)), (2, (4352, None)))
+    )
+    deeper = site(3, 0x10, 0x50)
+    rules = rules_for([small, large, deeper], NearParts.whole({1, 2, 3}), {})
+    called = "site=" + "ab" * 20
+    assert [(rule.tier, rule.name.condition()) for rule in rules] == [
+        ("near", f"{called}+0x10<{'ab' * 20}+0x50"),
+        ("near", f"{called}+0x10 size=0..4351"),
+        ("near", f"{called}+0x10 size=4352.."),
+    ]
+
+
 def test_of_many_rules_those_of_weight_are_kept() -> None:
     sites = [site(n, n, size=n) for n in range(1, 301)]
     rules = rules_for(sites, NearParts(), {})

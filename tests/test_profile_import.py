@@ -121,6 +121,8 @@ def test_one_of_several_nodes_must_be_chosen(run_nearfar: RunNearfar, tmp_path: 
     done.assert_refused(2, "as CPUs:memory 0:0, 0:1, 1:0, 1:1")
     assert "--nodes 0:1" in done.stderr
     assert not (tmp_path / "p.toml").exists()
+    quiet = run_nearfar("profile", "import", file, "--nodes", "0:1", "--name", "far", "--quiet")
+    assert (quiet.code, quiet.stderr) == (0, "")
 
 
 def test_peaks_of_a_machine_of_one_node_are_bandwidths_by_mix(tmp_path: Path) -> None:

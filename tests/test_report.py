@@ -14,7 +14,7 @@ from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.records.numbers import Quantity, Setting, numbers
 from nearfar.records.run import Run, Sections, Skipped
-from nearfar.report.html.answers import what_next
+from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.page import render, write_report
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import latency, mapped, stream
@@ -25,6 +25,19 @@ from pages import Page
 @pytest.fixture(scope="module")
 def study_page() -> str:
     return render(factories.study(), [(Path("nearfar-runs/earlier"), factories.earlier())])
+
+
+def test_a_tier_on_small_pages_is_compared_with_small_pages() -> None:
+    run = factories.study(sections=Sections(latency=factories.latency(("dram", "shm:"))))
+    assert run.sections.latency is not None
+    kept = [c for c in run.sections.latency.curves if (c.tier, c.pages) != ("shm:", "thp")]
+    run.sections.latency.curves = kept
+    for curve in kept:
+        curve.pages = "system" if curve.tier == "shm:" else curve.pages
+    kept[1].points = kept[1].points[:-1]  # a disturbed machine measures fewer regions
+    (said,) = how_far(run)
+    assert re.match(r"shm: \(pages of the system's choice\): .* a load from \d+ MiB, ", said)
+    assert said.endswith(" 1.12 × of dram (4 KiB pages).")
 
 
 def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:

@@ -11,7 +11,7 @@ from nearfar.comparison.matching import compare_runs
 from nearfar.records.figures import Origin
 from nearfar.records.numbers import Quantity, numbers
 from nearfar.records.run import Sections
-from nearfar.report.html.page import render
+from nearfar.report.html.page import Against, render
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import changes
 from pages import Page
@@ -29,6 +29,17 @@ def test_changes_list_moved_and_agreeing_figures() -> None:
     section = changes.section(Context(now, [(Path("old"), before)]))
     assert section is not None
     assert "72 differ" in section.finding
+
+
+def test_a_named_record_heads_its_column(tmp_path: Path) -> None:
+    now, before = factories.study(), factories.earlier()
+    against = Against(tmp_path / "hbm2", tmp_path / "ddr4", before)
+    shown = changes.section(Context(now, [(against.base, before)], against.heads()))
+    assert shown is not None
+    assert shown.tables[-1].columns[1:3] == ["ddr4", "hbm2"]
+    assert "Cost, hbm2 over ddr4" in render(now, against=against)
+    alike = Against(tmp_path / "a" / "sim", tmp_path / "b" / "sim", before)
+    assert alike.heads() == (str(tmp_path / "b" / "sim"), str(tmp_path / "a" / "sim"))
 
 
 def _agreeing(samples: int, statistic: str = "median") -> str:

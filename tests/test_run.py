@@ -122,6 +122,7 @@ def test_a_program_that_cannot_be_started(
         (["--tier", "far=nonsense"], 2, "nonsense"),
         (["--tier", "far=numa:63"], 3, "63"),
         (["--tier", "far=dram,capacity=much"], 2, "much"),
+        (["--strict"], 2, "--strict has no effect without --compare"),
         (["--plan", "missing.plan"], 2, "no such plan: missing.plan"),
         (["--plan", "pipe"], 2, "invalid plan pipe: not a regular file"),
         (["--plan", "pipe", "--check"], 2, "invalid plan pipe: not a regular file"),
@@ -135,6 +136,18 @@ def test_bad_input_is_refused_before_the_program_starts(
     done = run_nearfar("run", *arguments, "--", "touch", "started")
     done.assert_refused(code, said)
     assert not (tmp_path / "started").exists()
+
+
+def test_weights_of_nodes_that_do_not_exist_are_reported(
+    tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    (tmp_path / "p.plan").write_text(
+        "hmalloc-plan 1\ntier mixed numa:0+63,weights=5:3\nrule mixed size=1MiB..\n"
+    )
+    done = run_nearfar("run", "--plan", "p.plan", "--", "true")
+    assert done.code == 0, done.stderr
+    assert "tier mixed is numa:0+63,weights=5:3, and this machine has no node 63" in done.stderr
+    assert run_nearfar("run", "--quiet", "--plan", "p.plan", "--", "true").stderr == ""
 
 
 def test_an_invalid_plan_is_reported_with_file_and_line(

@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
@@ -54,6 +55,31 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def compared(names: list[str], tiers: Mapping[str, str], runs: int = 6) -> VariantsResult:
     with silent() as progress:
         return variants.compare_variants(["true"], names, tiers, progress, runs=runs)
+
+
+def shown(found: VariantsResult) -> str:
+    console = Console(file=StringIO(), width=1000)
+    console.print(table(found))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_pages_of_other_sizes_than_predicted_are_noted(turns: list[str], tmp_path: Path) -> None:
+    plan = tmp_path / "program.plan"
+    promised = PROMISE.replace(
+        " slowdown=", " near_page_bytes=2097152 far_page_bytes=4096 slowdown="
+    )
+    plan.write_text(promised)
+    small = {name: f"{tier},pages=4k" for name, tier in NODES.items()}
+    found = compared(["all-near", "all-far", str(plan)], small)
+    assert turns
+    assert found.predicted_page_bytes == {"near": 2 << 20, "far": 4096}
+    assert found.page_bytes == {"near": 4096, "far": 4096}
+    said = shown(found)
+    assert "the predictions are for 2 MiB pages (near), 4 KiB pages (far), the runs had" in said
+    assert "User alone" not in said
+    other = compared(["all-near", "all-far"], {**small, "far": "numa:1,pages=thp"})
+    assert re.search(r"the memories have 4 KiB pages .* User alone: all-far \d", shown(other))
 
 
 def test_ratios_are_of_runs_of_the_same_round(turns: list[str], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nearfar._native import Sampler
+from nearfar.place.block_sizes import SizeClass, parts_by_size
 from nearfar.place.held_data import HeldData, Resident, held_data
 from nearfar.place.mapping_parts import Touches, part_at, parts_of
 from nearfar.place.regions import Regions, SampledRegion
@@ -48,6 +49,7 @@ class FixedSampler:
 
 def place(kind: str = "unknown", *frames: tuple[int, int], **others: Any) -> dict[str, Any]:
     plain = {"begin": 0, "bytes": 0, "name": "", "allocations": 0, "allocated_bytes": 0}
+    plain |= {"least_bytes": 0}
     return {"kind": kind, "frames": list(frames), **plain, "peak_bytes": 0, "held": [], **others}
 
 
@@ -242,6 +244,39 @@ def test_peaks_at_different_times_are_not_added() -> None:
     sizes = [found.sizes[site.number] for site in found.sites if site.kind == "heap"]
     assert [each.max() for each in sizes] == [8 * MIB, 4 * MIB, 2 * MIB]
     assert sum(sizes).max() == 8 * MIB
+
+
+def test_blocks_of_a_call_are_divided_by_size_where_their_stalls_differ() -> None:
+    """A page cache, apart from a sorter's buffer that began with fewer bytes; small ones join."""
+    sizes = {64: MIB // 2, 4096: 64 * MIB, 4352: 96 * MIB, 8192: MIB // 2}
+    data = [
+        place("heap", (1, 0x500), least_bytes=least, peak_bytes=live, allocations=1)
+        for least, live in sizes.items()
+    ]
+    seen = samples(
+        (CLOCK, spread(HEAP, MIB, 40), 2),
+        (CLOCK, spread(HEAP, MIB, 400), 3),
+        (CLOCK, spread(HEAP, MIB, 4), 4),
+    )
+    sampler = cast("Sampler", FixedSampler(data, []))
+    found = held_data(sampler, seen, PageFaults(0))
+    heap = {site.block_sizes: site for site in found.sites if site.kind == "heap"}
+    assert {sizes: site.peak_bytes for sizes, site in heap.items()} == {
+        (0, 4351): 64 * MIB + MIB // 2,
+        (4352, None): 96 * MIB + MIB // 2,
+    }
+    assert (found.numbers == heap[4352, None].number).sum() == 404
+    whole = held_data(sampler, seen, PageFaults(0), whole_sites=True)
+    assert [site.block_sizes for site in whole.sites if site.kind == "heap"] == [None]
+
+
+def test_blocks_with_equally_dense_stalls_are_one_site() -> None:
+    assert parts_by_size([SizeClass(4096, 200, 32 * MIB), SizeClass(8192, 210, 32 * MIB)]) == [
+        (0, None)
+    ]
+    assert parts_by_size([SizeClass(4096, 5, 32 * MIB), SizeClass(8192, 50, 32 * MIB)]) == [
+        (0, None)  # too few samples
+    ]
 
 
 def test_globals_and_mapped_files_are_named_by_their_file() -> None:

@@ -13,7 +13,8 @@ from nearfar.cli.app import main
 from nearfar.errors import BadInputError
 from nearfar.simulation.placements import parse
 
-STREAM = ("sim", "--pattern", "random", "--requests", "20000", "--size", "16MiB")
+UNSIZED = ("sim", "--pattern", "random", "--requests", "20000")
+STREAM = (*UNSIZED, "--size", "16MiB")
 FAST = (*STREAM, "--engine", "fast")
 
 
@@ -140,6 +141,17 @@ def test_notes_on_pcm_are_those_of_results_on_pcm(
     text = " ".join(found["limits"])
     assert ("Flip-N-Write" in text) is on_pcm
     assert ("the energy of PCM" in text) is on_pcm
+
+
+def test_a_near_memory_without_requests_is_reported(run_nearfar: RunNearfar) -> None:
+    """All data is far by default: the time would be that of the default far memory."""
+    named = (*FAST, "--near", "hbm2-2000")
+    (said,) = simulated(run_nearfar, *named)["warnings"]
+    assert said.startswith("no request reached near memory (hbm2-2000): all data is far")
+    kept = run_nearfar(*named, "--out", "kept", "--quiet")
+    assert said in kept.stderr
+    for placement in ("all-near", "all-far"):
+        assert not simulated(run_nearfar, *named, "--placement", placement)["warnings"]
 
 
 def test_a_memory_that_is_not_chosen_and_not_used_has_no_notes(run_nearfar: RunNearfar) -> None:
@@ -310,8 +322,8 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         ((*STREAM, "--placement", "interleave:0:1"), "interleave"),
         ((*STREAM, "--place", "near:everything"), "near:everything"),
         ((*STREAM, "--far", "ssd-nvme"), "no figure"),
-        ((*STREAM, "--size", "32"), "line of 64"),
-        ((*STREAM, "--size", "65GiB"), "64 GiB"),
+        ((*UNSIZED, "--size", "32"), "line of 64"),
+        ((*UNSIZED, "--size", "65GiB"), "64 GiB"),
         (("sim", "--curve", "--engine", "both"), "one engine"),
         ((*STREAM, "--core", "blocking", "--window", "4"), "--window 4 has no effect"),
         ((*STREAM, "--near-size", "1MiB"), "--near-size"),

@@ -119,6 +119,17 @@ def test_a_sample_that_is_not_finite_is_refused(estimate: object, samples: Seque
         estimate(samples)
 
 
+def test_a_ratio_of_few_pairs_agrees_with_the_medians() -> None:
+    """Another program slowed down one side of each pair but one."""
+    slow, fast = [10.0, 2.0, 2.0], [1.0, 4.0, 4.2]
+    few = stats.ratio_of_pairs(slow, fast)
+    assert (few.value, few.statistic) == (2.0 / 4.0, "ratio of medians")
+    assert few.low <= few.value <= few.high == 10
+    assert few.interval is None
+    enough = stats.ratio_of_pairs(slow * 2, fast * 2)
+    assert (enough.value, enough.statistic) == (0.5, "median")
+
+
 def test_a_ratio_over_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
         stats.ratio_of_pairs([1.0, 2.0], [1.0, 0.0])

@@ -19,6 +19,7 @@
 // Units          bytes, unless a name says otherwise.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,7 +29,7 @@ namespace nearfar::alloclog {
 inline constexpr char variable[] = "NEARFAR_ALLOCATION_LOG";
 
 inline constexpr char magic[8] = {'N', 'F', 'A', 'L', 'L', 'O', 'C', '\n'};
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 
 inline constexpr unsigned address_bits = 47; ///< addresses above are not logged
 inline constexpr unsigned granule_bits = 5;
@@ -54,13 +55,23 @@ constexpr Entry half_of(std::uint64_t address) {
 }
 inline constexpr unsigned max_frames = 4;
 
-/// A call chain and its allocations. Totals are unbiased estimates (poisson.hpp).
+/// The smallest size of the class that a size is in. Classes are a factor of 2 wide; from 1 to 64 KiB,
+/// where buffers and pages with their headers are, a sixteenth of that.
+constexpr std::uint64_t least_of_class(std::uint64_t bytes) {
+  const bool is_fine = bytes >= 1 << 10 && bytes < 64 << 10;
+  const int dropped = static_cast<int>(std::bit_width(bytes)) - (is_fine ? 5 : 1);
+  return dropped > 0 ? bytes >> dropped << dropped : bytes;
+}
+
+/// A call chain and its allocations. Totals are unbiased estimates (poisson.hpp). A chain of
+/// one address may be a wrapper of malloc that hides its callers: it has a site for each size class.
 struct SiteRecord {
   std::uint64_t chain[max_frames]; ///< return addresses, innermost first; [0] is written last
   std::uint64_t allocations;       ///< in units of 1/256
   std::uint64_t allocated_bytes;
   std::int64_t live_bytes;
   std::int64_t peak_live_bytes;
+  std::uint64_t least_bytes; ///< of the size class; 0: all sizes
 };
 inline constexpr std::uint64_t allocation_unit = 256;
 
@@ -124,7 +135,7 @@ inline constexpr std::uint64_t level1_offset = 256 << 20;
 inline constexpr std::uint64_t level0_offset = std::uint64_t{128} << 30;
 inline constexpr std::uint64_t slot_bytes = level0_offset + entries(granule_bits) * sizeof(Entry);
 
-static_assert(sizeof(SiteRecord) == 64 && sizeof(TrackedBlock) == 16);
+static_assert(sizeof(SiteRecord) == 72 && sizeof(TrackedBlock) == 16);
 static_assert(sites_offset + (other_sites + 1u) * sizeof(SiteRecord) <= mappings_offset);
 static_assert(mappings_offset + mapping_events * sizeof(MappingEvent) <= tracked_offset);
 static_assert(tracked_offset + buckets * bucket_blocks * sizeof(TrackedBlock) <= clock_offset);

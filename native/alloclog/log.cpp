@@ -59,7 +59,8 @@ std::optional<Site> site_from(Entry number, const SiteRecord& record, const Mapp
             static_cast<double>(record.allocated_bytes),
             static_cast<double>(std::max<std::int64_t>(record.live_bytes, 0)),
             static_cast<double>(std::max<std::int64_t>(record.peak_live_bytes, 0)),
-            false};
+            false,
+            record.least_bytes};
   for (const std::uint64_t caller : record.chain) {
     if (caller == 0) break;
     site.chain.push_back(caller);

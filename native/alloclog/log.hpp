@@ -54,7 +54,8 @@ struct Site {
   double allocated_bytes;
   double live_bytes; ///< of blocks that the image itself allocated
   double peak_live_bytes;
-  bool is_mapping; ///< a call of mmap() or mremap()
+  bool is_mapping;           ///< a call of mmap() or mremap()
+  std::uint64_t least_bytes; ///< of the size class of its blocks (format.hpp); 0: all sizes
 };
 
 /// Counts of processes and events that are not in the log.

@@ -176,6 +176,20 @@ TEST_CASE("the callers of a call site are known") {
   CHECK(checked.sum_of("small ").chain.size() >= 3); // by_malloc(), main(), libc
 }
 
+TEST_CASE("a call that hides its callers has a site for each class of sizes") {
+  Checked checked;
+  checked.run(in_c, "hidden");
+  std::vector<std::uint64_t> classes;
+  for (const Site& site : checked.log.sites(1))
+    if (!site.chain.empty() &&
+        site.chain[0] - checked.last.at("hidden ").function < function_bytes) {
+      CHECK(site.chain.size() == 1);
+      classes.push_back(site.least_bytes);
+    }
+  std::ranges::sort(classes);
+  CHECK(classes == std::vector<std::uint64_t>{32, 4096, 4352, 4864, 1 << 20});
+}
+
 TEST_CASE("an address belongs to the block that has it now") {
   Checked checked;
   checked.run(in_c, "reused");

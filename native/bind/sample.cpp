@@ -57,6 +57,7 @@ nb::list data_regions(const Sampler& sampler) {
     d["begin"] = place.begin;
     d["bytes"] = place.bytes;
     d["name"] = sampler.names()[place.name];
+    d["least_bytes"] = place.least_bytes;
     d["allocations"] = place.allocations;
     d["allocated_bytes"] = place.allocated_bytes;
     d["peak_bytes"] = place.peak_bytes;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <string>
+#include <vector>
 
 #include "os/block_io.hpp"
 #include "probe/tampering.hpp"
@@ -90,7 +91,7 @@ TEST_CASE("loads are spaced by instructions in whole units") {
   REQUIRE(bool(sample));
   CHECK(sample->latency_ns > 0.1);
   CHECK(sample->steps % kernels::max_chains == 0);
-  for (const std::size_t instructions : {0, 1, 40, 160}) {
+  for (const std::size_t instructions : std::vector<std::size_t>{0, 1, 40, 160}) {
     Result<probe::LatencySample> refused = latency.sample_spaced(spacing, instructions, short_ns);
     REQUIRE(!refused);
     CHECK(refused.error().code == Errc::bad_input);

@@ -69,10 +69,12 @@ std::uint32_t DataRegions::site_region(pid_t process, alloclog::SiteReference re
   const SiteKey key{reference.image, reference.number};
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
   DataRegion made = of_kind(kind);
-  if (const auto site = log_->site(reference))
+  if (const auto site = log_->site(reference)) {
+    made.least_bytes = site->least_bytes;
     for (const std::uint64_t address : site->chain)
       if (const auto place = processes_.place(process, address))
         made.frames.push_back({place->file, place->offset});
+  }
   const std::uint32_t number = number_of_region(std::move(made));
   sites_.emplace(key, number);
   return number;
@@ -117,7 +119,7 @@ std::uint32_t DataRegions::unlogged_region(pid_t process, std::uint64_t address)
 }
 
 std::uint32_t DataRegions::number_of_region(DataRegion place) {
-  Key key{place.kind, {}, place.begin, place.bytes, place.name};
+  Key key{place.kind, {}, place.begin, place.bytes, place.name, place.least_bytes};
   for (const DataRegion::Frame& frame : place.frames)
     key.frames.emplace_back(frame.file, frame.offset);
   const auto [known, is_new] =

@@ -46,6 +46,7 @@ private:
     std::uint64_t begin;
     std::uint64_t bytes;
     std::uint32_t name;
+    std::uint64_t least_bytes;
     auto operator<=>(const Key&) const = default;
   };
   using SiteKey = std::pair<alloclog::ImageNumber, std::uint16_t>;

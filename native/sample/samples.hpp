@@ -61,6 +61,7 @@ struct DataRegion {
   /// for the program.
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t least_bytes = 0; ///< of a site's blocks (alloclog::Site)
   std::uint32_t name = 0;        ///< of anonymous memory without a call chain
   std::uint64_t allocations = 0; ///< the rest: of call chains only, with begin 0
   std::uint64_t allocated_bytes = 0;

@@ -802,6 +802,7 @@ class SampledData(TypedDict):
     begin: int
     bytes: int
     name: str
+    least_bytes: int
     allocations: int
     allocated_bytes: int
     peak_bytes: int

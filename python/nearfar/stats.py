@@ -1,7 +1,8 @@
 """Statistics of repeated measurements.
 
 The interval of a median consists of order statistics; that of a mean is a BCa bootstrap interval. A
-ratio is the median of the ratios of paired values. Outliers are counted and never dropped.
+ratio is the median of the ratios of paired values, or that of the medians if the pairs are few.
+Outliers are counted and never dropped.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from nearfar import student
-from nearfar.records.figures import MIN_REPEATS
+from nearfar.records.figures import MIN_REPEATS, RATIO_OF_MEDIANS
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -239,12 +240,21 @@ def holm(chance: Sequence[float]) -> list[float]:
 
 
 def ratio_of_pairs(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:
-    """Median of the ratios of values that were measured in direct succession."""
+    """Median of the ratios of values that were measured in direct succession.
+
+    With too few pairs for an interval, a disturbed one decides: then it is the ratio of the
+    medians, which cannot contradict the two figures.
+    """
     if len(numerators) != len(denominators):
         raise ValueError("pairs need as many numerators as denominators")
     with np.errstate(divide="ignore", invalid="ignore"):  # median() rejects a zero denominator
         ratios = _checked(numerators) / _checked(denominators)
-    return median(ratios.tolist())
+    found = median(ratios.tolist())
+    if found.samples >= MIN_REPEATS:
+        return found
+    value = median(numerators).value / median(denominators).value
+    low, high = min(found.low, value), max(found.high, value)
+    return replace(found, value=value, low=low, high=high, statistic=RATIO_OF_MEDIANS)
 
 
 def enough(samples: Sequence[float], tolerance: float) -> bool:

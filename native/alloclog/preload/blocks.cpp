@@ -181,7 +181,7 @@ bool is_sampled(ThreadState& thread, std::size_t bytes) {
 }
 
 [[gnu::noinline]] void* enter_after_search(void* block, std::size_t bytes, CallSite call) {
-  return enter_at(block, bytes, find_site(call));
+  return enter_at(block, bytes, find_site(call, bytes));
 }
 
 } // namespace
@@ -192,7 +192,7 @@ void* enter(void* block, std::size_t bytes, CallSite call) {
     return block;
   // Stores that miss wait for each other: the line is fetched while the site is looked up.
   __builtin_prefetch(state.level0 + (address >> granule_bits), 1);
-  const Entry site = known_site(call);
+  const Entry site = known_site(call, bytes);
   if (site == 0) [[unlikely]]
     return enter_after_search(block, bytes, call);
   return enter_at(block, bytes, site);

@@ -41,8 +41,8 @@ void enter_event(std::uint64_t address, std::uint64_t bytes, std::uint64_t sourc
 }
 
 Entry site_of(CallSite call) {
-  const Entry known = known_site(call);
-  return known != 0 ? known : find_site(call);
+  const Entry known = known_site(call, 0);
+  return known != 0 ? known : find_site(call, 0);
 }
 
 struct LoggedMapping {

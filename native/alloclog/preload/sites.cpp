@@ -20,6 +20,9 @@ struct CallChain {
     callers[length++] = caller;
     hash = chain_hash(hash, caller);
   }
+  std::uint64_t hash_for(std::uint64_t bytes) const {
+    return length == 1 ? hash_of_size(hash, bytes) : hash;
+  }
 };
 
 constexpr std::uintptr_t page = 1 << page_bits;
@@ -105,7 +108,7 @@ void grow_seen(std::uint32_t sites) {
   __atomic_store_n(&state.seen_shift, static_cast<std::uint16_t>(64 - bits), __ATOMIC_RELAXED);
 }
 
-Entry new_site(const CallChain& chain) {
+Entry new_site(const CallChain& chain, std::uint64_t bytes) {
   std::atomic_ref count(header().site_count);
   if (count.load(std::memory_order_relaxed) >= other_sites - 1u) return other_sites;
   const std::uint32_t number = count.fetch_add(1) + 1;
@@ -114,6 +117,7 @@ Entry new_site(const CallChain& chain) {
   SiteRecord& site = site_record(static_cast<Entry>(number));
   for (unsigned i = 1; i < chain.length; ++i)
     site.chain[i] = chain.callers[i];
+  if (chain.length == 1) site.least_bytes = least_of_class(bytes);
   std::atomic_ref(site.chain[0]).store(chain.callers[0], std::memory_order_release);
   return static_cast<Entry>(number);
 }
@@ -136,26 +140,29 @@ void learn_limit(std::uintptr_t caller, unsigned length) {
 
 } // namespace
 
-Entry find_site(CallSite site) {
+Entry find_site(CallSite site, std::uint64_t bytes) {
   CallChain chain;
   const auto add = [&chain](std::uintptr_t caller) { chain.add(caller); };
   if (!walk_chain(site, add)) {
     learn_stack(thread_state, reinterpret_cast<std::uintptr_t>(site.frame));
     walk_chain(site, add);
   }
-  if (const Entry number = seen_number(chain.hash); number != 0) {
-    remember(chain.hash, number);
+  const std::uint64_t hash = chain.hash_for(bytes);
+  if (const Entry number = seen_number(hash); number != 0) {
+    remember(hash, number);
     return number;
   }
   std::atomic_ref(header().slow_lookups).fetch_add(1, std::memory_order_relaxed);
   const CallChain good = checked(chain);
   if (good.length < chain.length) learn_limit(chain.callers[0], good.length);
-  Entry number = seen_number(good.hash);
+  const std::uint64_t good_hash = good.hash_for(bytes);
+  Entry number = seen_number(good_hash);
   if (number == 0) {
-    number = new_site(good);
-    remember(good.hash, number);
+    number = new_site(good, bytes);
+    remember(good_hash, number);
   }
-  if (good.hash != chain.hash) remember(chain.hash, number);
+  // A chain that does not hold has no size class: blocks of another size would get this number.
+  if (good_hash != hash && good.length > 1) remember(hash, number);
   return number;
 }
 

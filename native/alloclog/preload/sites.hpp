@@ -51,15 +51,26 @@ template <class Visit>
   return true;
 }
 
-/// The number of the site of a call, from 1; 0 if it has to be found by find_site().
-[[gnu::always_inline]] inline Entry known_site(CallSite site) {
+/// The hash of a chain of one address, for blocks of a size.
+constexpr std::uint64_t hash_of_size(std::uint64_t hash, std::uint64_t bytes) {
+  return chain_hash(hash, least_of_class(bytes));
+}
+
+/// The number of the site of a call, from 1; 0 if it has to be found by find_site(). `bytes`: of the
+/// block; 0 if sites are not to be divided by size.
+[[gnu::always_inline]] inline Entry known_site(CallSite site, std::uint64_t bytes) {
   std::uint64_t hash = 0;
-  const auto add = [&hash](std::uintptr_t caller) { hash = chain_hash(hash, caller); };
+  unsigned length = 0;
+  const auto add = [&hash, &length](std::uintptr_t caller) {
+    hash = chain_hash(hash, caller);
+    ++length;
+  };
   if (!walk_chain(site, add)) return 0;
+  if (length == 1) hash = hash_of_size(hash, bytes);
   return number_in(__atomic_load_n(&state.seen[hash >> state.seen_shift], __ATOMIC_RELAXED), hash);
 }
 
 /// The same for calls from unknown stacks and with unknown chains.
-Entry find_site(CallSite site);
+Entry find_site(CallSite site, std::uint64_t bytes);
 
 } // namespace nearfar::alloclog

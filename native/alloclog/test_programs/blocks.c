@@ -39,6 +39,16 @@ ALLOCATES void* by_posix_memalign(size_t alignment, size_t bytes) {
   return block;
 }
 
+/// As code without frame pointers does: the register has another value.
+ALLOCATES void* by_hidden_caller(size_t bytes);
+__asm__(".globl by_hidden_caller\n"
+        "by_hidden_caller:\n"
+        "  push %rbp\n"
+        "  xor %ebp, %ebp\n"
+        "  call malloc@PLT\n"
+        "  pop %rbp\n"
+        "  ret\n");
+
 static void* at(void* block, size_t offset) { return (char*)block + offset; }
 
 static void report_ends(const char* label, void* block, size_t bytes, const void* function) {
@@ -202,6 +212,15 @@ static void counted(void) {
   show();
 }
 
+/// Blocks of several sizes from one call whose callers are hidden.
+static void hidden(void) {
+  const size_t sizes[] = {40, 60, 4096, 4368, 4600, 1 << 20, (2 << 20) - 1};
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+    report_ends("hidden", by_hidden_caller(sizes[i]), sizes[i], by_hidden_caller);
+  report("resized", by_realloc(by_hidden_caller(5000), 1 << 20), by_hidden_caller);
+  show();
+}
+
 /// Blocks that grow and shrink: their growth is counted.
 static void resized(void) {
   enum { count = 20000 };
@@ -273,6 +292,7 @@ int main(int count, char** arguments) {
   if (strcmp(scenario, "descriptors") == 0) limited(RLIMIT_NOFILE, 3);
   if (strcmp(scenario, "failures") == 0) failures();
   if (strcmp(scenario, "counted") == 0) counted();
+  if (strcmp(scenario, "hidden") == 0) hidden();
   if (strcmp(scenario, "resized") == 0) resized();
   if (strcmp(scenario, "any order") == 0) any_order();
   if (strcmp(scenario, "timed") == 0) timed();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,24 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     noise = done.run.noise
     if noise is None or not noise.noisy:
         return
-    more = len(noise.reasons) - MAX_REASONS
-    reasons = [*noise.reasons[:MAX_REASONS], *([f"and {more} more"] if more > 0 else [])]
-    complaint = f"disturbed: {'; '.join(reasons)}"
     if output.strict:
-        raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
+        refuse_disturbed(noise.reasons)
     if not (is_shown or output.quiet):
-        note(complaint)
+        note(_complaint(noise.reasons))
+
+
+def refuse_disturbed(reasons: Sequence[str]) -> None:
+    """Raise NoisyError if there are reasons why the run was disturbed."""
+    if reasons:
+        raise NoisyError(
+            _complaint(reasons), "stop what else runs (see `nearfar doctor`) and try again"
+        )
+
+
+def _complaint(reasons: Sequence[str]) -> str:
+    more = len(reasons) - MAX_REASONS
+    shown = [*reasons[:MAX_REASONS], *([f"and {more} more"] if more > 0 else [])]
+    return f"disturbed: {'; '.join(shown)}"
 
 
 def show_document(text: RenderableType, document: dict[str, Any], json: str | None) -> None:

@@ -51,7 +51,7 @@ def report(
         nearfar report nearfar-runs/20250202T030405Z-study --against
         nearfar-runs/20250102T030405Z-study
     """
-    from nearfar.report.html.page import FILE_NAME, write_page
+    from nearfar.report.html.page import FILE_NAME, Against, write_page
     from nearfar.store import previous_runs, read_run
 
     record = _one(records)
@@ -60,7 +60,7 @@ def report(
     machine = run.machine.get("id")
     page = out or directory / FILE_NAME
     if against is not None:
-        print(write_page(page, run, against=(against, _base(against, run))))
+        print(write_page(page, run, against=Against(directory, against, _base(against, run))))
         return
     previous = previous_runs(run.verb, machine, directory.absolute().parent) if machine else []
     print(write_page(page, run, previous))

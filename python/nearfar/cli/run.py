@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearfar.cli import flags
+from nearfar.cli.output import Output, refuse_disturbed
 
 if TYPE_CHECKING:
     from nearfar.workflows.running import Ran
@@ -55,6 +56,7 @@ def run(
     compare: Compare = None,
     runs: Runs = None,
     json: flags.Json = None,
+    strict: flags.Strict = False,
     quiet: flags.Quiet = False,
 ) -> int:
     """Run a program with its heap on given memory tiers.
@@ -104,9 +106,9 @@ def run(
             "with --compare",
             "remove it; a plan is one of the variants: --compare all-near,program.plan",
         )
-        _compare(program, compare, tier or [], runs, json, quiet=quiet)
+        _compare(program, compare, tier or [], runs, Output(json, strict, quiet))
         return 0
-    _refuse({"--runs": runs}, "without --compare", "add --compare LIST")
+    _refuse({"--runs": runs, "--strict": strict}, "without --compare", "add --compare LIST")
     wanted = running.RunRequest(
         program,
         plan,
@@ -135,18 +137,19 @@ def _compare(
     names: str,
     tiers: list[str],
     runs: int | None,
-    json: str | None,
-    *,
-    quiet: bool,
+    output: Output,
 ) -> None:
     from nearfar import api
     from nearfar.report import console
     from nearfar.report.terminal.variants import variants as table
 
     result = api.compare_variants(
-        program, names.split(","), tiers, runs=runs, progress=flags.progress_of(quiet)
+        program, names.split(","), tiers, runs=runs, progress=flags.progress_of(output.quiet)
     )
-    console.show(table(result), result.model_dump_json(indent=1, exclude_none=True), json)
+    document = result.model_dump_json(indent=1, exclude_none=True)
+    console.show(table(result), document, output.json)
+    if output.strict:
+        refuse_disturbed(result.disturbed)
 
 
 def _show(done: Ran, stats: bool, json: str | None) -> None:

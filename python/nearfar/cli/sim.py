@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags, ranges
-from nearfar.cli.output import Output, show_measured
+from nearfar.cli.output import Output, show_measured, show_notes
 from nearfar.records.choices import (
     CoreModel,
     EngineChoice,
@@ -272,6 +272,7 @@ def sim(
         return
     if out is not None:
         kept = simulating.simulate_recorded(request, flags.options(out=out, quiet=quiet), given)
+        show_notes(kept.result.warnings)
         show_measured(kept, simulation.simulated(kept.result), Output(json, quiet=quiet))
         return
     result = api.simulate(request, given=given, progress=flags.progress_of(quiet))

@@ -1,4 +1,4 @@
-"""Groups of verbs, and the flag that all of them have in common: ``--csv``."""
+"""Groups of verbs, and what all of them have in common: ``--csv``, and one value for each flag."""
 
 from __future__ import annotations
 
@@ -8,10 +8,25 @@ from functools import wraps
 from typing import Any, get_args
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from nearfar.cli import flags
 from nearfar.errors import BadInputError
 from nearfar.report import console
+
+
+class OneValueCommand(TyperCommand):
+    """A verb that refuses a flag with one value that is given twice: the first would have no
+    effect."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the verb."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for flag in given:
+            takes_one = isinstance(flag, TyperOption) and not (flag.multiple or flag.is_flag)
+            if takes_one and given.count(flag) > 1:
+                ctx.fail(f"{flag.opts[0]} has one value, and was given {given.count(flag)} times")
+        return super().parse_args(ctx, args)
 
 
 class Verbs(typer.Typer):
@@ -19,7 +34,7 @@ class Verbs(typer.Typer):
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Any], Any]:
         """Register a verb, as Typer does."""
-        register = super().command(*names, **settings)
+        register = super().command(*names, cls=OneValueCommand, **settings)
         return lambda verb: register(_with_csv(verb))
 
 

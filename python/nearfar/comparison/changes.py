@@ -17,7 +17,7 @@ value. Of counted events (such as fences), one more than none is judged.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,11 @@ class Change:
 
     now: Quantity
     before: Quantity
+
+    def shared(self) -> Quantity:
+        """Return the new figure with the conditions that both sides have."""
+        both = tuple(each for each in self.now.conditions if each in self.before.conditions)
+        return replace(self.now, conditions=both)
 
     def ratio(self) -> float:
         """Return the new value over the old one; 1 if both are zero."""
@@ -152,6 +157,11 @@ class Comparison:
     def uncertain(self) -> int:
         """Return how many figures with a direction have too few repeats for an interval."""
         return sum(c.uncertain() and better_of(c.now) is not None for c in self.changes)
+
+    def unjudged(self) -> bool:
+        """Return whether no figure with a direction can be judged, for lack of repeats."""
+        directed = [c for c in self.changes if better_of(c.now) is not None]
+        return self.uncertain() > 0 and all(c.uncertain() or c.extreme() for c in directed)
 
     def _judged(self, verdict: Verdict, threshold: float) -> list[Change]:
         found = [

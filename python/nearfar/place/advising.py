@@ -229,6 +229,7 @@ def _sites(inputs: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdv
             kind=site.kind,
             at=inputs.labels.at[site.number],
             part_bytes=list(site.part or ()),
+            block_bytes=list(site.block_sizes or ()),
             chain=[frame.place() for frame in site.frames],
             functions=inputs.labels.functions.get(site.number, []),
             size_bytes=inputs.data.held_bytes(site.number),
@@ -247,10 +248,13 @@ def _sites(inputs: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdv
                 stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             ),
         )
-        for site in inputs.data.sites
-        if (site.reads or site.writes or site.allocations) and not site.is_recorder()
+        for site in filter(_is_used, inputs.data.sites)
     ]
     return sorted(made, key=lambda site: -(site.far_time_s + site.first_touch_s))
+
+
+def _is_used(site: Site) -> bool:
+    return bool(site.reads or site.writes or site.allocations) and not site.is_recorder()
 
 
 def _added_s(site: Site, far: SiteCost, near: SiteCost, scale: float, far_ns: float) -> float:

@@ -71,8 +71,10 @@ def held_data(
     whole_sites: bool = False,
 ) -> HeldData:
     """Describe the sites of samples. ``resident``: of processes that ran before, whose first
-    touches were not sampled. ``whole_sites``: large mappings are not divided."""
+    touches were not sampled. ``whole_sites``: nothing is divided."""
     table = SiteTable(sampler, resident.regions if resident is not None else ())
+    if not whole_sites:
+        table.divide_blocks(samples["data"][samples["kind"] != FAULT])
     located = table.locate(samples["process"], samples["address"], samples["data"])
     touched = _touches(table, samples, located, faults, resident)
     numbers = located.sites

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.place.memory_names import part_name, region_name
+from nearfar.place.memory_names import part_name, region_name, sizes_name
 from nearfar.place.sites import Frame, Site
 from nearfar.process.functions import Function, functions_at, without_template_arguments
 from nearfar.verify.symbols import Call, inline_calls
@@ -130,7 +130,7 @@ def _function(frame: Frame, function: Function | None) -> str:
 
 def _label(site: Site, chains: Mapping[int, list[str]], depth: int) -> str:
     """A label with at most ``depth`` calls, the innermost first."""
-    return _whole_label(site, chains, depth) + part_name(site.part)
+    return _whole_label(site, chains, depth) + part_name(site.part) + sizes_name(site.block_sizes)
 
 
 def _whole_label(site: Site, chains: Mapping[int, list[str]], depth: int) -> str:

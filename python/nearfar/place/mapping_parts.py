@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Offsets = NDArray[np.int64]
 
 #: Memory below this size, or with fewer samples, is not divided.
-_MIN_BYTES, _MIN_SAMPLES = 8 << 20, 100
-_MAX_PARTS = 8
+MIN_BYTES, MIN_SAMPLES = 8 << 20, 100
+MAX_PARTS = 8
 _MAX_BINS = 256
 #: Width of a bin in small and in large mappings: a huge page is not divided in the latter.
 _MIN_BIN_BYTES, _HUGE_BYTES, _LARGE_BYTES = 64 << 10, 2 << 20, 64 << 20
@@ -36,7 +36,7 @@ def parts_of(offsets: Offsets, touches: Touches) -> list[Part]:
     """Divide a mapping, given the offsets of samples in it. One part covers all of it."""
     import numpy as np
 
-    if len(offsets) < _MIN_SAMPLES or touches.pages.sum() * PAGE_BYTES < _MIN_BYTES:
+    if len(offsets) < MIN_SAMPLES or touches.pages.sum() * PAGE_BYTES < MIN_BYTES:
         return [(0, None)]
     extent = int(max(offsets.max(), touches.offsets.max())) + 1
     width = _bin_bytes(extent)
@@ -44,7 +44,7 @@ def parts_of(offsets: Offsets, touches: Touches) -> list[Part]:
     events = np.bincount(offsets // width, minlength=bins).astype(np.float64)
     pages = np.bincount(touches.offsets // width, touches.pages, minlength=bins)
     used = np.flatnonzero((events > 0) | (pages > 0))
-    blocks = equal_blocks(events[used], np.maximum(pages[used], 1.0), _MAX_PARTS)
+    blocks = equal_blocks(events[used], np.maximum(pages[used], 1.0), MAX_PARTS)
     begins = [0, *(int(used[begin]) * width for begin, _ in blocks[1:])]
     ends: list[int | None] = [*begins[1:], None]
     return list(zip(begins, ends, strict=True))

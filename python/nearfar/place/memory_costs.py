@@ -85,6 +85,11 @@ class Memory:
         """Whether its pages are larger than the smallest."""
         return self.page_shift > SMALL_PAGE_SHIFT
 
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of its pages."""
+        return 1 << self.page_shift
+
     def at(self, latency: float, walk: PageWalk | None = None) -> MemoryTuple:
         """The tuple of the native core, with this latency, and the cost of a page walk."""
         walk = self.walk if walk is None else walk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.place.sites import Part
+from nearfar.place.sites import BlockSizes, Part
 from nearfar.units import format_size
 
 #: Begin of the name of memory that has only a size.
@@ -32,3 +32,17 @@ def part_name(part: Part | None) -> str:
     if not begin:
         return f", up to {format_size(end or 0)}"
     return f", {format_size(begin)} to {format_size(end)}" if end else f", {format_size(begin)} on"
+
+
+def sizes_name(sizes: BlockSizes | None) -> str:
+    """The same for blocks of a range of sizes."""
+    if sizes is None:
+        return ""
+    least, most = sizes
+    if most is None:
+        return f", blocks of {_exact_size(least)} and more"
+    return f", blocks of {_exact_size(least)} to {_exact_size(most)}"
+
+
+def _exact_size(size: int) -> str:
+    return f"{size:,} B" if size % 1024 else format_size(size)

@@ -44,6 +44,10 @@ class HeapPromise(_Fields):
     near_budget_bytes: Count | None = None
     slowdown: Amount = Field(description="with the plan, against all near")
     slowdown_all_far: Amount
+    near_page_bytes: Count | None = Field(
+        default=None, description="of the near memory that the slowdowns are for; likewise far"
+    )
+    far_page_bytes: Count | None = None
     caches: str | None = Field(
         default=None, description="before memory in the traced run; absent if it was sampled"
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from nearfar.place.fractions import NearParts
-from nearfar.place.sites import MIN_PLACED_BYTES, Frame, Part, Site
+from nearfar.place.sites import MIN_PLACED_BYTES, BlockSizes, Frame, Part, Site
 
 #: Regions of a class of sizes (``regions.SampledRegion``).
 _BY_SIZE = re.compile(r"map=anonymous size=(\d+)\.\.(\d+)")
@@ -24,15 +24,19 @@ MAX_RULES = 99
 
 Chain = tuple[Frame, ...]
 Prefix = tuple[str, Chain]
+#: A tier, and the sizes of its blocks.
+Placed = tuple[str, BlockSizes | None]
 
 
 @dataclass(frozen=True)
 class Name:
-    """Name of sites in a plan: a call chain that allocates or maps, or a selector; and a part."""
+    """Name of sites in a plan: a call chain that allocates or maps, or a selector; and a part
+    or sizes of blocks."""
 
     keyword: str
     chain: Chain = ()
     part: Part | None = None
+    sizes: BlockSizes | None = None
 
     def condition(self) -> str:
         """In the syntax of docs/formats/plan.md."""
@@ -42,6 +46,9 @@ class Name:
         if self.part is not None:
             begin, end = self.part
             said += f" range={begin}..{'' if end is None else end}"
+        if self.sizes is not None:
+            least, most = self.sizes
+            said += f" size={least}..{'' if most is None else most}"
         return said
 
 
@@ -108,23 +115,24 @@ def _matters(site: Site, gains: Mapping[int, float]) -> bool:
     return bool(site.allocated_bytes or gains.get(site.number))
 
 
-def _name(site: Site, verdicts: Mapping[Prefix, set[str]]) -> Name:
+def _name(site: Site, verdicts: Mapping[Prefix, set[Placed]]) -> Name:
     if site.selector:
         return Name(site.selector, (), site.part)
     keyword = "site" if site.kind == "heap" else "map"
-    return Name(keyword, _shortest(site, verdicts), site.part)
+    return Name(keyword, _shortest(site, verdicts), site.part, site.block_sizes)
 
 
-def _verdicts(sites: Iterable[Site], placing: NearParts) -> dict[Prefix, set[str]]:
-    """Tiers of the sites below each prefix of their chains, by kind."""
-    found: dict[Prefix, set[str]] = defaultdict(set)
+def _verdicts(sites: Iterable[Site], placing: NearParts) -> dict[Prefix, set[Placed]]:
+    """Tiers of the sites below each prefix of their chains, by kind, and by sizes of blocks."""
+    found: dict[Prefix, set[Placed]] = defaultdict(set)
     for site in sites:
+        placed = placing.tier(site.number), site.block_sizes
         for length in range(1, len(site.frames) + 1):
-            found[site.kind, site.frames[:length]].add(placing.tier(site.number))
+            found[site.kind, site.frames[:length]].add(placed)
     return found
 
 
-def _shortest(site: Site, verdicts: Mapping[Prefix, set[str]]) -> Chain:
+def _shortest(site: Site, verdicts: Mapping[Prefix, set[Placed]]) -> Chain:
     """The shortest prefix of a site's chain that only sites of its tier have. For a part of a
     mapping: the whole chain."""
     chain = tuple(frame for frame in site.frames if frame.is_nameable())

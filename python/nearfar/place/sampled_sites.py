@@ -1,7 +1,8 @@
 """The sites of a sampled run, and the site of each address.
 
 Memory without a call chain is named as the kernel names it. Large mappings, and data of files, are
-divided into parts, which are sites of their own (``place.mapping_parts``).
+divided into parts, which are sites of their own (``place.mapping_parts``), and blocks of one call
+by size (``place.block_sizes``).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from nearfar.place.block_sizes import SizeClass, part_of_size, parts_by_size
 from nearfar.place.mapping_parts import Touches, part_at, parts_of
 from nearfar.place.regions import Regions, SampledRegion
-from nearfar.place.sites import Frame, Part, Site
+from nearfar.place.sites import BlockSizes, Frame, Part, Site
 from nearfar.records.choices import SiteKind
 
 if TYPE_CHECKING:
@@ -182,6 +184,43 @@ class SiteTable:
             numbers[mine] = of_parts[found]
             touch_sites[of_touches] = of_parts[part_at(parts, touches.offsets)]
         return numbers, replace(touched, located=replace(touched.located, sites=touch_sites))
+
+    def divide_blocks(self, data: NDArray[np.uint32]) -> None:
+        """Make sites of the sizes that a call allocates, if these are not equally dense. ``data``:
+        the place of each sample."""
+        import numpy as np
+
+        samples = np.bincount(data, minlength=len(self.places))
+        for site in [site for site in self.sites if site.kind == "heap"]:
+            mine = np.flatnonzero(self.numbers == site.number)
+            parts = parts_by_size(self._size_classes(mine, samples))
+            if len(parts) == 1:
+                continue
+            of_place = [part_of_size(parts, self.places[at]["least_bytes"]) for at in mine]
+            for part, sizes in enumerate(parts):
+                self._divide_off(site, sizes, mine[np.array(of_place) == part])
+
+    def _size_classes(self, places: Numbers, samples: Numbers) -> list[SizeClass]:
+        import numpy as np
+
+        least = np.array([self.places[at]["least_bytes"] for at in places])
+        live = np.array([self.places[at]["peak_bytes"] for at in places])
+        return [
+            SizeClass(int(each), int(samples[places[is_mine]].sum()), int(live[is_mine].sum()))
+            for each in np.unique(least)
+            for is_mine in [least == each]
+        ]
+
+    def _divide_off(self, site: Site, sizes: BlockSizes, places: Numbers) -> None:
+        """Make a site of some places of a site; the smallest blocks keep its number."""
+        number = site.number if not sizes[0] else len(self.sites)
+        made = replace(
+            site, number=number, block_sizes=sizes, allocations=0, allocated_bytes=0, peak_bytes=0
+        )
+        for at in places:
+            made = _with(made, self.places[at])
+        self.numbers[places] = number
+        self.sites[number : number + 1] = [made]
 
     def _part_sites(self, site: Site, parts: list[Part]) -> Numbers:
         import numpy as np

@@ -37,6 +37,8 @@ MIN_PLACED_BYTES = 1 << 20
 
 #: Bytes from the beginning of a mapping, or of a file's data, to an end; None: whatever follows.
 Part = tuple[int, int | None]
+#: The smallest and the largest number of bytes of a block; None: any.
+BlockSizes = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Site:
     """A call chain that allocates or maps, data of a file, or memory that only the kernel names.
 
     ``selector``: how a plan names memory that has no call chain (``map=heap``); empty: not at all.
-    ``part``: of a large mapping or a file's data, if its parts are sites of their own.
+    ``part``: of a large mapping or a file's data, if its parts are sites of their own;
+    ``block_sizes``: the same of blocks that one call allocates.
     """
 
     number: int
@@ -58,6 +61,7 @@ class Site:
     life_share: float  # of the run that a byte lived
     selector: str = ""
     part: Part | None = None
+    block_sizes: BlockSizes | None = None
 
     def is_recorder(self) -> bool:
         """Whether it belongs to the recorder."""

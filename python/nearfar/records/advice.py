@@ -47,6 +47,11 @@ class SiteAdvice(FigureModel):
         description="begin and end in the mapping, if its parts are sites of their own; end null: "
         "all that follows",
     )
+    block_bytes: list[Count | None] = Field(
+        default_factory=list,
+        description="smallest and largest size of its blocks, if those of one call are divided by "
+        "size; null: any",
+    )
     chain: list[str] = Field(default_factory=list, description="return addresses, innermost first")
     functions: list[str] = Field(
         default_factory=list,

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 EXTREMES = ("best", "largest")
 
 
+#: The statistic of a ratio of paired values that are too few for an interval.
+RATIO_OF_MEDIANS = "ratio of medians"
 #: Statistics of repeats. They have a 95 % interval if there are enough repeats.
-_OF_REPEATS = ("median", "mean", "lower quartile")
+_OF_REPEATS = ("median", "mean", "lower quartile", RATIO_OF_MEDIANS)
 #: Minimum number of repeats for an interval. With probability 2/2^n, all of n repeats are on the
 #: same side of the median. For five repeats this is 6.25 %, so that even the smallest and the
 #: largest repeat enclose the median with a probability of less than 95 %.
@@ -57,8 +59,8 @@ class Provenance(BaseModel):
 
     origin: Origin
     statistic: str = Field(
-        description="median, mean, lower quartile, best, largest, count, fit, model or simulation; "
-        "claim: stated by a source"
+        description="median, mean, lower quartile, ratio of medians, best, largest, count, fit, "
+        "model or simulation; claim: stated by a source"
     )
     samples: int = Field(description="number of repeats; 0: none")
     spread: float | None = Field(

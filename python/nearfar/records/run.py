@@ -66,6 +66,10 @@ PREDICTED_SECTIONS = {
 }
 
 
+#: What was skipped of the host's profile, which is provisional without it.
+REST_OF_HOST = "further epochs"
+
+
 class Skipped(BaseModel):
     """A measurement that a section did not make, and the reason."""
 

@@ -42,3 +42,9 @@ class VariantsResult(FigureModel):
     disturbed: list[str] = Field(
         default_factory=list, description="what else used the machine during the runs"
     )
+    page_bytes: dict[str, Count] = Field(
+        default_factory=dict, description="of the memories of the runs, by name"
+    )
+    predicted_page_bytes: dict[str, Count] = Field(
+        default_factory=dict, description="of the memories that the predictions are for, if known"
+    )

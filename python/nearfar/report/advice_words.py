@@ -119,10 +119,14 @@ def _within_budget(result: AdviceResult) -> str:
     budget = result.near_budget_bytes
     if budget is None:
         return ""
-    best = min((point.slowdown for point in result.curve), default=result.slowdown_all_far)
-    if result.slowdown_all_far - best < _NO_LOSS:
+    gains = [p for p in result.curve if result.slowdown_all_far - p.slowdown >= _NO_LOSS]
+    if not gains:
         return ""
-    return f" within the near budget of {format_size(budget)}, which holds none of its sites"
+    least = min(gains, key=lambda point: point.near_bytes)
+    return (
+        f" within the near budget of {format_size(budget)}, which is too small for its sites: with "
+        f"{format_size(least.near_bytes)} near it {_runs(least.slowdown)}"
+    )
 
 
 def _intervals(result: AdviceResult) -> list[str]:
@@ -139,6 +143,8 @@ def needs(result: FarAdvice) -> list[str]:
     """Near memory for a loss of at most 5 %, if that is not everything or nothing."""
     least = next((p for p in result.within if p.within_slowdown == _WITHIN), None)
     if least is None or least.near_bytes in (0, result.near_bytes):
+        return []
+    if round(result.slowdown_all_far, 2) <= _WITHIN:  # as it is shown
         return []
     return [f"It needs {format_size(least.near_bytes)} near to stay within 5 %."]
 
@@ -216,8 +222,9 @@ def _page_walk(result: AdviceResult) -> list[str]:
     walk = format_quantity("latency_ns", result.near_page_walk_ns)
     pages = format_size(result.near_page_bytes or 0)
     return [
-        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages; "
-        "the latency above is without it, as on huge pages"
+        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages, "
+        "with as much memory as the program has (more with more); the latency above is without it, "
+        "as on huge pages"
     ]
 
 
@@ -369,6 +376,11 @@ def warnings(result: AdviceResult) -> list[str]:
     if result.plan:
         which = f"the plan, which is for {result.far}" if len(result.fars) > 1 else "the plan"
         lines.append(f"{apply_command(result)} applies {which}.")
+    if result.plan and result.pid is None and _mixed(result):
+        lines.append(
+            "To rehearse it on a machine with one memory node, use --tier far=shm: and no other "
+            "--tier: blocks are placed by the plan, but no site is divided between nodes."
+        )
     return lines
 
 

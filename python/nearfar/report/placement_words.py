@@ -53,7 +53,11 @@ def _nothing_found(result: PlacementResult, name: str) -> str:
     if not result.complete:
         return f"The first look at {name} was not finished. {moved} {end}"
     if result.reverted is not None:
-        what = f"{name} has none of the pages in memory that moved in {result.reverted}."
+        what = (
+            f"{name} has none of the pages in memory that moved in {result.reverted}."
+            if result.refused
+            else f"No page of {name} moved in {result.reverted}: there is nothing to move back."
+        )
     else:
         what = f"{name} has no memory that the plan places."
     return f"{what} {moved} {end}".rstrip()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 from nearfar.place.advising import FarResult
 from nearfar.place.memory_costs import Memory, why_faster
 from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
-from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram
+from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram, SiteAdvice
 from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.units import format_size
@@ -115,22 +116,40 @@ def on_plan(plan: Path | None) -> list[str]:
 
 
 def on_wrappers(advice: FarAdvice) -> list[str]:
-    """A note on a site behind which a library without symbols hides its callers."""
+    """A note on calls behind which a library without symbols hides its callers, and on their
+    blocks that are divided by size."""
     heap = [site for site in advice.sites if site.kind == "heap"]
-    allocations = sum(site.allocations for site in heap) or 1
-    return [
-        f"the site {site.at} makes {site.allocations / allocations:.0%} of all allocations: it is "
-        "probably a wrapper of malloc, in a library without symbols and frame pointers, so that "
-        "all of its callers are one site; the library's debug symbols name it (on Debian, `dpkg -S "
-        f"{place}` prints the package; its symbols are in PACKAGE-dbgsym), and a build with "
-        "-fno-omit-frame-pointer divides it by caller; `nearfar advise --pid` on the running "
-        "program divides its memory by region"
-        for site in heap
-        if site.allocations >= MANY_ALLOCATIONS and site.allocations >= MOST_OF_ALL * allocations
-        if not site.functions and len(site.chain) == 1
-        for place, _, offset in [site.chain[0].rpartition("+")]
-        if ".so" in Path(place).name and site.at == f"{Path(place).name}+{offset}"
-    ]
+    of_all = sum(site.allocations for site in heap) or 1
+    calls: defaultdict[str, list[SiteAdvice]] = defaultdict(list)
+    for site in heap:
+        if not site.functions and len(site.chain) == 1:
+            calls[site.chain[0]].append(site)
+    notes = []
+    for call, sites in calls.items():
+        place, _, offset = call.rpartition("+")
+        made = sum(site.allocations for site in sites)
+        is_nameless = sites[0].at.startswith(f"{Path(place).name}+{offset}")
+        makes_most = made >= MANY_ALLOCATIONS and made >= MOST_OF_ALL * of_all
+        if ".so" in Path(place).name and is_nameless and makes_most:
+            notes.append(_on_wrapper(place, offset, made / of_all))
+    if any(site.block_bytes for site in heap):
+        notes.append(
+            "blocks of one call are divided by size where their stalls differ: the size is the one "
+            "that was requested first, as blocks keep site and tier when realloc() resizes them"
+        )
+    return notes
+
+
+def _on_wrapper(place: str, offset: str, fraction: float) -> str:
+    name = Path(place).name
+    return (
+        f"the call {name}+{offset} makes {fraction:.0%} of all allocations: it is probably a "
+        "wrapper of malloc, in a library without symbols and frame pointers, which hides its "
+        f"callers; the library's debug symbols name it (on Debian, `dpkg -S {place}` prints the "
+        "package; its symbols are in PACKAGE-dbgsym), and a build with -fno-omit-frame-pointer "
+        "divides it by caller; `nearfar advise --pid` on the running program divides its memory by "
+        "region"
+    )
 
 
 def on_sample(every: int) -> list[str]:

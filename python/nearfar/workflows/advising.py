@@ -119,8 +119,9 @@ def _advise(request: AdviceRequest, recording: Recording, observation: Observati
         for memory, side in zip(memories, far_sides, strict=True)
     ]
     found, limits = _placements(request, inputs, memories, fars, loads)
-    counted_by = observation.caches if request.emulate else None
-    plan = _write_plan(request, recording.directory.path, inputs, found[0], counted_by)
+    plan = _write_plan(
+        request, observation, recording.directory.path, inputs, found[0], memories[0]
+    )
     result = _result(request, observation, near, found, plan)
     result.limits += [*limits, *loaded_memories.notes]
     result.warnings = [
@@ -226,13 +227,13 @@ def _inputs(request: AdviceRequest, observation: Observation, near: Profile) -> 
 
 def _write_plan(
     request: AdviceRequest,
+    observation: Observation,
     folder: Path,
     inputs: AdviceInputs,
     found: FarResult,
-    counted_by: Caches | None,
+    memory: Memory,
 ) -> Path | None:
-    """``counted_by``: caches whose misses were counted; None: reads and writes are estimates, which
-    ``run --check`` cannot compare with counts."""
+    """Write the plan for the far memory of ``found``. Returns None if no plan moves any data."""
     if not inputs.data.movable():
         return None
     advice = found.advice
@@ -245,7 +246,10 @@ def _write_plan(
         near_budget_bytes=request.budget,
         slowdown=advice.slowdown_plan,
         slowdown_all_far=advice.slowdown_all_far,
-        caches=counted_by.line() if counted_by else None,
+        near_page_bytes=observation.coster.near.page_bytes,
+        far_page_bytes=memory.page_bytes,
+        # Reads and writes of a sampled run are estimates, which `run --check` cannot compare.
+        caches=observation.caches.line() if request.emulate else None,
     )
     text = plan_text(
         inputs.data.sites,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from nearfar.measure.host import HostMeter
     from nearfar.measure.session import Session
+    from nearfar.records.run import Skipped
 
 #: Time limits of the first measurement of this machine, and of an additional memory.
 _FIRST_S, _MORE_S = 25.0, 10.0
@@ -214,18 +215,38 @@ class StudiedHost:
         self._spent_s += self._last_s
         self._next = now + self._spacing_s
 
-    def keep(self) -> None:
-        """Store what was measured, unless it is provisional and a complete one is stored."""
+    def keep(self) -> list[Skipped]:
+        """Store what was measured, unless it is provisional and a complete one is stored.
+
+        Returns what is missing in the stored host.
+        """
         if self._meter is None or not self._meter.epochs:
-            return
+            return []
         host = self._meter.host()
         before = stored_host.read(self._session.machine_id).host
         complete = before is not None and before.measured and not before.measured.provisional
         if complete and host.measured and host.measured.provisional:
-            return
+            return []
         others = {} if before is None else before.memories
         _keep(self._session, host.model_copy(update={"memories": {**others, **host.memories}}))
         self._session.progress.note(summary(host))
+        return _missing(host)
+
+
+def _missing(host: Host) -> list[Skipped]:
+    from nearfar.measure.host import WHOLE_EPOCHS, WHOLE_S
+    from nearfar.records.run import REST_OF_HOST, Skipped
+    from nearfar.report.wording import count
+
+    known = host.measured
+    if known is None or not known.provisional:
+        return []
+    why = (
+        f"provisional after {count(known.epochs, 'epoch')} ({WHOLE_EPOCHS} over {WHOLE_S:.0f} s "
+        "complete it): advise has wider intervals; repeat nearfar study on an idle machine, or "
+        "with more --time"
+    )
+    return [Skipped(section="host profile", what=REST_OF_HOST, why=why)]
 
 
 def summary(host: Host) -> str:

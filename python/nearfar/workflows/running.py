@@ -13,6 +13,7 @@ from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
 from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.statistics_files import read_statistics
+from nearfar.plan_files.reader import read_plan
 from nearfar.plan_files.tier_options import parse_tier_options
 from nearfar.process.program_file import require_name
 from nearfar.records.run_statistics import RunStatistics
@@ -99,6 +100,7 @@ def run(request: RunRequest, notify: Notify) -> Ran:
             placement, Path(folder) if counts else None, rules=request.check
         )
         preload.check(variables)
+        _warn_of_absent_nodes(request, placement, notify)
         promise = read_promise(request.plan) if request.check and request.plan else None
         process, code = _start(request, variables, notify, outside)
         if code and (reason := _why_ended(request.program[0], code, placement)):
@@ -129,6 +131,25 @@ def _why_ended(program: str, code: int, placement: Placement) -> str:
             "  next: give the tier a larger capacity=, or add overflow=spill:near"
         )
     return ""
+
+
+def _warn_of_absent_nodes(request: RunRequest, placement: Placement, notify: Notify) -> None:
+    """Report tiers with weights for nodes that this machine does not have: their pages are on other
+    nodes."""
+    if not request.warn:
+        return
+    tiers = dict(placement.tiers)
+    if placement.plan is not None:
+        tiers = {**read_plan(placement.plan, tiers).tiers, **tiers}
+    existing = nodes_with("has_memory")
+    for name, text in tiers.items():
+        absent = parse_tier_options(text).weights.keys() - existing
+        if absent:
+            nodes = ", ".join(map(str, sorted(absent)))
+            notify(
+                f"nearfar: tier {name} is {text}, and this machine has no node {nodes}: pages of "
+                "its sites are on other nodes, not divided by the weights"
+            )
 
 
 def _why_forbidden(program: str) -> str:

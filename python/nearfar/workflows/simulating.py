@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nearfar.records.experiment import ExperimentResult
     from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
     from nearfar.simulation.placements import Placement
+    from nearfar.simulation.run import ChosenTiers
     from nearfar.simulation.run import Options as RunOptions
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured
@@ -276,12 +277,19 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     _check_requests(name, result, made[-1])
     _refuse_truncated(request, made[-1])
     _warn(result, made[-1], place)
-    if request.trace and result.cpu_time_s:
-        result.limits.append(
-            f"CPU time between requests: {request.instruction_ns:g} ns an instruction, an "
-            "assumption (--instruction-ns)"
-        )
+    result.warnings += _on_unused(result, chosen) if "placement" not in given else []
+    result.limits += _on_instructions(request, result)
     return result
+
+
+def _on_instructions(request: SimRequest, result: Simulation) -> list[str]:
+    """The assumed time of an instruction, if it is part of the result."""
+    if not request.trace or not result.cpu_time_s:
+        return []
+    return [
+        f"CPU time between requests: {request.instruction_ns:g} ns an instruction, an assumption "
+        "(--instruction-ns)"
+    ]
 
 
 def _options(request: SimRequest, near: Device, far: Device) -> RunOptions:
@@ -364,6 +372,17 @@ def _refuse_truncated(request: SimRequest, source: SimSource) -> None:
     facts = source.facts()
     if not facts["complete"]:
         raise truncation(request.trace, facts["ending"])
+
+
+def _on_unused(result: Simulation, chosen: ChosenTiers) -> list[str]:
+    """A warning if near memory was named and no request reached it."""
+    near = result.tiers.near
+    if "near" not in chosen or near.reads + near.writes:
+        return []
+    return [
+        f"no request reached near memory ({near.device}): all data is far unless --placement says "
+        "otherwise; name the device with --far, or give --placement all-near"
+    ]
 
 
 def _warn(result: Simulation, source: SimSource, place: Placement) -> None:

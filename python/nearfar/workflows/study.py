@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nearfar.measure.study import Predictors
     from nearfar.measure.study_plan import StudyPlan
     from nearfar.records.matrix import MatrixResult
-    from nearfar.records.run import Sections
+    from nearfar.records.run import Sections, Skipped
     from nearfar.workflows.options import Options
 
 #: Seconds of a study by default, and of a full one.
@@ -61,20 +61,25 @@ def study(options: Options, *, full: bool = False) -> Studied:
         folder, machine = recording.directory.path, recording.machine
         before = store.previous_runs("study", machine.id, folder.parent)
         plan = _plan(recording, time_s, full=full)
-        _run(recording, plan, _predictors())
+        recording.directory.run.skipped += _run(recording, plan, _predictors())
     run = recording.directory.run
     return Studied(run, run, folder, page.write_report(folder, run, before))
 
 
-def _run(recording: Recording, plan: StudyPlan, predictors: Predictors | None = None) -> None:
-    """Measure the sections of the plan. Between them, epochs of the host profile are measured."""
+def _run(
+    recording: Recording, plan: StudyPlan, predictors: Predictors | None = None
+) -> list[Skipped]:
+    """Measure the sections of the plan. Between them, epochs of the host profile are measured.
+
+    Returns what is missing in the profile.
+    """
     paced = [tier for tier in plan.tiers if is_paced(tier)]
     host = StudiedHost(recording.session, plan.tiers, 0.0 if paced else plan.time_s)
     plan = replace(plan, time_s=plan.time_s - host.budget_s)
     sections.Study(
         recording.session, recording.machine, plan, recording.replace, predictors, host.epoch
     ).run()
-    host.keep()
+    return host.keep()
 
 
 def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:

@@ -11,7 +11,7 @@ import random
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import Progress
+    from nearfar.place.promise import HeapPromise
 
 ALL_NEAR, ALL_FAR, KERNEL = "all-near", "all-far", "kernel"
 #: Rounds by default: the median has a 95 % interval from six on.
@@ -41,7 +42,8 @@ _LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Variant:
-    """A place of the memory: a tier for all of it, or a plan. ``predicted``: its slowdown.
+    """A place of the memory: a tier for all of it, or a plan. ``predicted``: its slowdown, on
+    memories with ``pages``.
     ``by_kernel``: the kernel moves pages while the program runs.
     """
 
@@ -49,6 +51,7 @@ class Variant:
     placement: preload.Placement
     predicted: float | None = None
     by_kernel: bool = False
+    pages: dict[str, int] = field(default_factory=dict)
 
 
 def compare_variants(
@@ -76,6 +79,8 @@ def compare_variants(
             f"{why}: its memory cannot be placed before it runs, only moved while it does",
             "compare a dynamically linked program; `nearfar run --plan --stats` places this one",
         )
+    from nearfar.measure.memory import on_pages, page_bytes
+
     with tempfile.TemporaryDirectory(prefix="nearfar-compare-") as folder:
         variants = _variants(names, {**_NEAR, **tiers}, Path(folder))
         watch = Watch("the runs", kernel_works=any(one.by_kernel for one in variants))
@@ -87,6 +92,8 @@ def compare_variants(
         runs=runs,
         variants=[_row(one, taken[one.name], taken[variants[0].name]) for one in variants],
         disturbed=verdict.reasons if verdict.noisy else [],
+        page_bytes={name: page_bytes(on_pages(tier)) for name, tier in {**_NEAR, **tiers}.items()},
+        predicted_page_bytes=next((one.pages for one in variants if one.pages), {}),
     )
 
 
@@ -127,8 +134,8 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> l
         raise BadInputError("no far memory is named", "name it: --tier far=numa:1")
     # A plan's prediction is for a slower memory, not for DRAM that emulates one.
     if not places_mappings(tiers.get("far", "")) or names[0] != ALL_NEAR:
-        promised = dict.fromkeys(plans, (None, None))
-    all_far = promised[plans[0]][1] if plans else None
+        promised = dict.fromkeys(plans)
+    first = promised[plans[0]] if plans else None
     made = []
     for name in names:
         if name == KERNEL:  # pages with a policy are not moved by the kernel
@@ -137,10 +144,20 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> l
         elif name == ALL_NEAR:
             made.append(Variant(name, whole_program_on("near", {"near": tiers["near"]}, folder)))
         elif name == ALL_FAR:
-            made.append(Variant(name, whole_program_on("far", tiers, folder), all_far))
+            made.append(
+                Variant(
+                    name,
+                    whole_program_on("far", tiers, folder),
+                    first.slowdown_all_far if first else None,
+                    pages=_pages(first),
+                )
+            )
         else:
             plan = preload.Placement(Path(name), dict(tiers))
-            made.append(Variant(name, plan, promised[name][0]))
+            promise = promised[name]
+            made.append(
+                Variant(name, plan, promise.slowdown if promise else None, pages=_pages(promise))
+            )
     return made
 
 
@@ -149,16 +166,23 @@ def _same(name: str) -> str:
     return name if name in (ALL_NEAR, ALL_FAR, KERNEL) else str(Path(name).resolve())
 
 
-def _promised(plan: Path) -> tuple[float | None, float | None]:
-    """The slowdowns that a plan promises: with it, and with all data far; None without promise."""
+def _pages(promise: HeapPromise | None) -> dict[str, int]:
+    """Bytes of a page of the memories that a promise is for; empty if it does not have them."""
+    if promise is None:
+        return {}
+    found = {"near": promise.near_page_bytes, "far": promise.far_page_bytes}
+    return {name: size for name, size in found.items() if size is not None}
+
+
+def _promised(plan: Path) -> HeapPromise | None:
+    """The slowdowns that a plan promises; None without promise."""
     from nearfar.place.promise import read_promise
 
     require_file(plan, "variant", "give all-near, all-far, kernel, or a plan that `advise` wrote")
     try:
-        heap = read_promise(plan).heap
+        return read_promise(plan).heap
     except BadInputError:  # a plan need not promise anything
-        return None, None
-    return heap.slowdown, heap.slowdown_all_far
+        return None
 
 
 def _timed(program: Sequence[str], environment: Mapping[str, str], stdin: str) -> TimedRun:

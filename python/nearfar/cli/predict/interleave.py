@@ -44,6 +44,7 @@ def interleave(
     plan: Plan = None,
     nodes: Nodes = "0:1",
     json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> None:
     """Predict which fraction of each site to place near so that a program is fastest.
 
@@ -83,7 +84,7 @@ def interleave(
         nodes=nodes,
     )
     show("predict interleave", result, predictions.interleave(result), json)
-    if plan is not None:
+    if plan is not None and not quiet:
         note(f"plan: {plan}")
 
 

@@ -15,7 +15,7 @@ Profile = Annotated[
 Out = Annotated[Path | None, flags.text("--out", "FILE", "File (default: NAME.device).")]
 
 
-def export(profile: Profile, out: Out = None) -> None:
+def export(profile: Profile, out: Out = None, quiet: flags.Quiet = False) -> None:
     """Write the figures of a device profile as text, for simulators in C and C++ (nearfar/sim.h).
 
     The file has the figures that the exact engine uses, with timings in ns. A simulation of it is
@@ -30,4 +30,6 @@ def export(profile: Profile, out: Out = None) -> None:
     from nearfar import api
     from nearfar.report import console
 
-    console.note(f"device: {api.export_device(profile, out)}")
+    file = api.export_device(profile, out)
+    if not quiet:
+        console.note(f"device: {file}")

@@ -41,6 +41,7 @@ def import_(
     nodes: Nodes = None,
     out: Out = None,
     json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> None:
     """Make a device profile from what other tools measured: latency, bandwidth, latency under load.
 
@@ -65,4 +66,5 @@ def import_(
     profile = api.import_profile(files, named, tool, nodes)
     file = api.write_profile(profile, out or Path(f"{named}.toml"))
     console.show(sheet(profile), profile.model_dump_json(indent=1, exclude_none=True), json)
-    console.note(f"profile: {file}")
+    if not quiet:
+        console.note(f"profile: {file}")

@@ -36,6 +36,7 @@ def link(
     name: Name = None,
     out: Out = None,
     json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> None:
     """Give the link of a simulated device the latency that was measured at each load.
 
@@ -59,6 +60,8 @@ def link(
     file = api.write_profile(fitted.profile, out or Path(f"{named}.toml"))
     profile = fitted.profile
     console.show(sheet(profile), profile.model_dump_json(indent=1, exclude_none=True), json)
+    if quiet:
+        return
     worst = max(map(abs, fitted.errors.values()))
     console.note(
         f"at {len(fitted.errors)} measured loads the simulated latency is within {worst:.1%} of "

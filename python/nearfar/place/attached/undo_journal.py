@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,10 @@ class UndoJournal:
         self._origins = PageOrigins()
 
     def __enter__(self) -> UndoJournal:
+        with self._reported():
+            self._file = self._path.open("w", encoding="utf-8")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._line({"version": _VERSION, "process": asdict(self._process)})
         return self
 
     def __exit__(
@@ -62,12 +66,13 @@ class UndoJournal:
             return
         for address, pages, node in new:
             self._origins.set_first(address, pages, node)
-        try:
-            if self._file is None:
-                self._file = self._path.open("w", encoding="utf-8")
-                fcntl.flock(self._file, fcntl.LOCK_EX)
-                self._line({"version": _VERSION, "process": asdict(self._process)})
+        with self._reported():
             self._line({"moved": new})
+
+    @contextlib.contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise MachineError(
                 f"cannot write {self._path}: {error.strerror}; no page was moved after that",
@@ -81,20 +86,23 @@ class UndoJournal:
 
 
 def find_journal(process: ProcessIdentity, run: Path | None) -> Path:
-    """The journal of a record, or else the newest of a process that was not undone yet.
+    """The journal of a record, or else the newest of a process that was not undone yet: one in
+    which pages moved, if there is one.
 
     Raises BadInputError if there is none, if it is of another process, or if it was undone.
     """
     if run is not None:
         return _named(process, run)
     folders = sorted(DEFAULT_ROOT.glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime_ns)
+    found = []
     for file in reversed(folders):
         with contextlib.suppress(BadInputError):
             if process_of(file) == process and not _is_undone(file):
-                return file
+                found.append(file)
+    if found:
+        return next((file for file in found if _text(file).count("\n") > 1), found[0])
     raise BadInputError(
-        f"no record below {DEFAULT_ROOT} says that pages of process {process.pid}, as it runs now, "
-        "were moved",
+        f"no record below {DEFAULT_ROOT} is of process {process.pid} as it runs now",
         "if it is elsewhere, name its folder: --revert DIR; otherwise there is nothing to revert",
     )
 

@@ -22,6 +22,7 @@ from nearfar.report.wording import (
     plain_tier,
     say,
 )
+from nearfar.units import format_size
 
 #: The section of a figure, and a sentence with it.
 Stated = tuple[str, str]
@@ -49,15 +50,27 @@ def _far_latency(run: Run) -> Iterator[Stated]:
     main = headline.main_curve(result) if result else None
     if result is None or main is None:
         return
-    near = headline.largest(main)
     for curve in _one_a_tier(result):
-        point = headline.at_region(curve, near.region_bytes)
-        if point is None or plain_tier(curve.tier) == plain_tier(main.tier):
+        first = _comparable(result, main, curve)
+        pair = headline.largest_in_both(first, curve)
+        if pair is None or plain_tier(curve.tier) == plain_tier(main.tier):
             continue
+        near, point = pair
         ratio = format_quantity("ratio", point.latency_ns / near.latency_ns)
-        pages = pages_name(curve.pages)
-        far, first = plain_tier(curve.tier), plain_tier(main.tier)
-        yield "latency", f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
+        yield (
+            "latency",
+            f"{plain_tier(curve.tier)} ({pages_name(curve.pages)}): {say(point, 'latency_ns')} a "
+            f"load from {format_size(point.region_bytes)}, {ratio} of {plain_tier(main.tier)} "
+            f"({pages_name(first.pages)}).",
+        )
+
+
+def _comparable(result: LatencyResult, main: LatencyCurve, far: LatencyCurve) -> LatencyCurve:
+    """Return the curve of near memory with the pages of a far one. Where the system chooses the
+    pages, they are small ones in most cases."""
+    if far.pages in HUGE_PAGES:
+        return main
+    return headline.small_page_curve(result, main) or main
 
 
 def _one_a_tier(result: LatencyResult) -> Iterable[LatencyCurve]:

@@ -56,6 +56,18 @@ def at_region(curve: LatencyCurve, region_bytes: int) -> LatencyPoint | None:
     return next((p for p in curve.points if p.region_bytes == region_bytes), None)
 
 
+def largest_in_both(
+    one: LatencyCurve, other: LatencyCurve
+) -> tuple[LatencyPoint, LatencyPoint] | None:
+    """Return the points of the largest region that two curves have; None if they have none."""
+    points = {point.region_bytes: point for point in other.points}
+    common = [point for point in one.points if point.region_bytes in points]
+    if not common:
+        return None
+    most = max(common, key=lambda point: point.region_bytes)
+    return most, points[most.region_bytes]
+
+
 def beyond_cache(result: LatencyResult, point: LatencyPoint) -> bool:
     """Whether nearly all loads of this point miss the effective last cache."""
     return point.region_bytes >= BEYOND_CACHE * result.effective_last_cache_bytes

@@ -40,6 +40,20 @@ class Banner:
     lines: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Against:
+    """The run that was named to compare a record with, which need not be an earlier one."""
+
+    record: Path
+    base: Path
+    run: Run
+
+    def heads(self) -> tuple[str, str]:
+        """Names of both records, with their folders if these distinguish them."""
+        base, record = self.base.resolve(), self.record.resolve()
+        return (str(base), str(record)) if base.name == record.name else (base.name, record.name)
+
+
 def write_report(directory: Path, run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> Path:
     """Write DIR/report.html from a run and earlier runs of the same machine; returns its path.
 
@@ -52,11 +66,11 @@ def write_page(
     file: Path,
     run: Run,
     previous: Sequence[tuple[Path, Run]] = (),
-    against: tuple[Path, Run] | None = None,
+    against: Against | None = None,
 ) -> Path:
     """As write_report, to any file; an existing file is replaced atomically.
 
-    ``against``: the run to compare with, instead of the latest of the earlier ones.
+    ``against``: instead of the latest of the earlier runs.
     """
     write_whole(
         file,
@@ -69,7 +83,7 @@ def write_page(
 def render(
     run: Run,
     previous: Sequence[tuple[Path, Run]] = (),
-    against: tuple[Path, Run] | None = None,
+    against: Against | None = None,
 ) -> str:
     """Return the page. All text of the record is escaped, here or by vl-convert."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -81,7 +95,9 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    context = Context(run, [against] if against else _earlier(run, previous))
+    context = Context(run, _earlier(run, previous))
+    if against is not None:
+        context = Context(run, [(against.base, against.run)], against.heads())
     sections = [section for make in all_sections() if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
         run=run,

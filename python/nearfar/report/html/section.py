@@ -22,6 +22,8 @@ class Context:
 
     run: Run
     previous: Sequence[tuple[Path, Run]] = ()
+    #: Heads of the columns with figures of the earlier run and of this one.
+    heads: tuple[str, str] = ("Before", "Now")
 
 
 @dataclass(frozen=True)

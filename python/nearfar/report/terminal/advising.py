@@ -40,7 +40,7 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
     """Return the sites that make nearly all of the loss, and a line for the others."""
     sites = words.mattering(far)
     keys = ["far_time_s", *(["first_touch_s"] if any(s.first_touch_s for s in far.sites) else [])]
-    heads = ["Site", "Verdict", "Size", "Loss", *("Far costs", "First touch")[: len(keys)]]
+    heads = ["Site", "Verdict", "Size", "Loss", *("Far costs", "First touches cost")[: len(keys)]]
     rows = [
         [
             words.site_name(site),

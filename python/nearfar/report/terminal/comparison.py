@@ -45,7 +45,12 @@ def comparison(
     rows = [*worse, *improved, *(change for change in rest if not _is_zero(change))]
     zeros = len(changes) - len(rows)
     parts: list[RenderableType] = [
-        _verdict(_Numbers(len(changes), len(worse), len(improved)), moved, threshold, noisy),
+        _verdict(
+            _Numbers(len(changes), len(worse), len(improved), found.unjudged()),
+            moved,
+            threshold,
+            noisy,
+        ),
         *_undecided(found.uncertain()),
         *(Text(line) for line in setting_lines(found.settings)),
         Text(""),
@@ -75,11 +80,16 @@ def figure_name(quantity: Quantity) -> str:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Numbers of figures on both sides, and of changed ones."""
+    """Numbers of figures on both sides, and of changed ones. ``unjudged``: none can be judged."""
 
     matched: int
     worse: int
     better: int
+    unjudged: bool
+
+    def none(self, what: str) -> str:
+        """Return that no figure is so, or that nothing is known of any."""
+        return "none can be judged" if self.unjudged else f"none {what}"
 
 
 def _verdict(found: _Numbers, moved: Sequence[Shift], threshold: float, noisy: bool) -> Text:
@@ -87,14 +97,18 @@ def _verdict(found: _Numbers, moved: Sequence[Shift], threshold: float, noisy: b
     matched = f"{count(found.matched, 'figure')} on both sides"
     if noisy:
         seen = (
-            f"{found.worse} seem worse by more than {limit}" if found.worse else "none seems worse"
+            f"{found.worse} seem worse by more than {limit}"
+            if found.worse
+            else found.none("seems worse")
         )
         return Text(f"Cannot decide: disturbed. {matched}; {seen}.", style="bold yellow")
     worse = [shift.section for shift in moved if shift.worse(threshold)]
     better = [shift.section for shift in moved if shift.better(threshold)]
     improved = f"; {found.better} better{_wholes(better)}" if found.better or better else ""
     if not found.worse and not worse:
-        return Text(f"{matched}; none is worse by more than {limit}{improved}.", style="green")
+        none = found.none(f"is worse by more than {limit}")
+        style = "yellow" if found.unjudged else "green"
+        return Text(f"{matched}; {none}{improved}.", style=style)
     text = f"{matched}; {found.worse} worse by more than {limit}{_wholes(worse)}{improved}."
     return Text(text, style="bold red")
 
@@ -150,7 +164,7 @@ def _table(changes: list[Change], verdicts: dict[int, str], sides: tuple[str, st
     table.add_column("")
     for change in changes:
         cells = (
-            figure_name(change.now),
+            figure_name(change.shared()),
             _value(change.before),
             _value(change.now),
             "from 0" if change.is_from_zero() else f"{change.ratio():.3f} ×",

@@ -12,13 +12,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.noise import Reliability
-from nearfar.records.run import Run
+from nearfar.records.run import REST_OF_HOST, Run
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.glance import TOO_FEW, Card, cards
 from nearfar.report.html.verdict import UNRELIABLE, reliance
 from nearfar.report.terminal.layout import OneLine, columns
 from nearfar.report.terminal.record import TONE_STYLES, head, noise
-from nearfar.report.wording import count
+from nearfar.report.wording import count, sentence
 
 #: Maximum numbers of lines. The report and ``nearfar show`` have all of them.
 _MAX_REASONS = 3
@@ -82,6 +82,9 @@ def _sure(run: Run) -> RenderableType:
 
 
 def _skipped(run: Run) -> Iterator[RenderableType]:
+    for skip in run.skipped:
+        if skip.what == REST_OF_HOST:
+            yield Text(f"{sentence(skip.section)}: {skip.why}.")
     whole = [skip for skip in run.skipped if skip.what == "the whole section"]
     for skip in whole[:_MAX_SKIPPED]:
         yield _one_line(f"Skipped {skip.section}: {skip.why}")

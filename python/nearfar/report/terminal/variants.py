@@ -9,6 +9,7 @@ from nearfar.place.whole_program import places_mappings
 from nearfar.records.variants import RunTimes, VariantsResult
 from nearfar.report.terminal.layout import block, columns, figure
 from nearfar.report.wording import count, format_quantity, origin_of, origins
+from nearfar.units import format_size
 
 _RATIOS = {
     "slowdown": "CPU time",
@@ -28,11 +29,11 @@ def variants(result: VariantsResult) -> RenderableType:
     notes = [
         f"{count(result.runs, 'run')} of each, in turns; {tiers}",
         "wall time without the time waited for a CPU; User and System: mean CPU time",
-        f"ratios to {result.variants[0].variant}: median of the ratios of the rounds "
-        + _interval(result),
+        f"ratios to {result.variants[0].variant}: {_interval(result)}",
         _whole(result),
     ]
     notes += [f"disturbed: {reason}" for reason in result.disturbed]
+    notes += _on_pages(result)
     if result.tiers.get("far", "").startswith("shm:"):
         notes.append("far is shm:, which is DRAM: these are times on DRAM, not on far memory")
     found = origins((row, "cpu_time_s") for row in result.variants)
@@ -41,10 +42,37 @@ def variants(result: VariantsResult) -> RenderableType:
 
 
 def _interval(result: VariantsResult) -> str:
-    """Whether ratios have an interval."""
+    """What ratios are, and whether they have an interval."""
     if result.runs >= _FEWEST_FOR_INTERVAL:
-        return "(95 % interval)"
-    return f"(too few runs for an interval: --runs {_FEWEST_FOR_INTERVAL})"
+        return "median of the ratios of the rounds (95 % interval)"
+    return f"of the medians (too few runs for an interval: --runs {_FEWEST_FOR_INTERVAL})"
+
+
+def _on_pages(result: VariantsResult) -> list[str]:
+    """What pages of different sizes do to the ratios."""
+    have, predicted = result.page_bytes, result.predicted_page_bytes
+    notes = []
+    if predicted and any(have.get(name) != size for name, size in predicted.items()):
+        notes.append(
+            f"the predictions are for {_pages(predicted)}, the runs had {_pages(have)}: page walks "
+            "and first touches differ"
+        )
+    if len(set(have.values())) > 1:
+        first, *others = result.variants
+        ratios = [
+            f"{each.variant} {each.run_times.user_s / first.run_times.user_s:.2f} ×"
+            for each in others
+            if first.run_times.user_s
+        ]
+        notes.append(
+            f"the memories have {_pages(have)}: System has the first touches of pages, of which "
+            f"large ones are fewer and dearer; User alone: {', '.join(ratios)}"
+        )
+    return notes
+
+
+def _pages(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{format_size(size)} pages ({name})" for name, size in sizes.items())
 
 
 def _whole(result: VariantsResult) -> str:

@@ -83,7 +83,10 @@ def finding(result: AccessResult) -> str:
 def interleaving(result: AccessResult) -> str:
     """State what the strides show."""
     if result.interleave_bytes is None:
-        return "No stride deviates: no interleaving of devices is visible."
+        return (
+            "No stride dips below both of its neighbors: no interleaving of devices is visible. "
+            "Rates that fall with the stride show page walks and prefetchers."
+        )
     return (
         f"Strides of {format_size(result.interleave_bytes)} deviate: memory seems to be "
         "interleaved at that distance."

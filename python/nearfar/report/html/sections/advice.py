@@ -25,7 +25,7 @@ _POLICIES = {
 }
 _PLACED = ("all_near", "all_far", "plan")
 
-_TOUCH = "First touch"
+_TOUCH = "First touches cost"
 #: Heads of the table of sites; without first touches if none costs anything.
 SITE_HEADS = [
     "Site",

@@ -41,16 +41,18 @@ def section(context: Context) -> Section | None:
     rest = [change for change in changes if not change.differs()]
     whole = shifts(changes)
     tables = [
-        _whole(whole),
-        _table(moved[:_SHOWN], f"{_apart(moved)}, largest change first", False),
-        _table(moved[_SHOWN:], f"Smaller changes: {_apart(moved).lower()}", True),
-        _table(rest, "Figures that agree, or have too few repeats for an interval", True),
+        _whole(whole, context.heads),
+        _table(moved[:_SHOWN], f"{_apart(moved)}, largest change first", False, context.heads),
+        _table(moved[_SHOWN:], f"Smaller changes: {_apart(moved).lower()}", True, context.heads),
+        _table(
+            rest, "Figures that agree, or have too few repeats for an interval", True, context.heads
+        ),
     ]
     return Section(
         "changes",
         "What changed",
         _finding(context.run, before, changes, moved),
-        _figures(whole),
+        _figures(whole, context.heads),
         [table for table in tables if table.rows],
         [*setting_lines(found.settings), *_notes(context, before, str(path))],
     )
@@ -71,7 +73,7 @@ def _apart(moved: Sequence[Change]) -> str:
     return "Intervals do not overlap"
 
 
-def _whole(whole: list[Shift]) -> Table:
+def _whole(whole: list[Shift], heads: tuple[str, str]) -> Table:
     rows = [
         [
             Cell(shift.section),
@@ -84,11 +86,16 @@ def _whole(whole: list[Shift]) -> Table:
         ]
         for shift in whole
     ]
-    heads = ["Section", "Figures", "Cost now over then"]
-    return Table(heads, rows, "Sections as a whole: times longer, rates lower", frozenset({1, 2}))
+    columns = ["Section", "Figures", _cost(heads)]
+    return Table(columns, rows, "Sections as a whole: times longer, rates lower", frozenset({1, 2}))
 
 
-def _figures(whole: list[Shift]) -> list[Figure]:
+def _cost(heads: tuple[str, str]) -> str:
+    before, now = heads
+    return f"Cost, {now} over {before}"
+
+
+def _figures(whole: list[Shift], heads: tuple[str, str]) -> list[Figure]:
     """Return the chart of all sections: one row per section, with a line at no change."""
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.rows import Bar, row_chart
@@ -99,7 +106,7 @@ def _figures(whole: list[Shift]) -> list[Figure]:
     low, high = min(bar.low for bar in bars), max(bar.high for bar in bars)
     chart = row_chart(
         bars,
-        "cost now over then; 1: no change",
+        f"{_cost(heads)}; 1: no change",
         log=True,
         domain=(min(low / 1.02, 0.9), max(high * 1.02, 1.1)),
     )
@@ -234,7 +241,7 @@ def _condition(key: str, value: Scalar) -> str:
     return f"against {value}" if key == "against" else str(value)
 
 
-def _table(changes: list[Change], caption: str, folded: bool) -> Table:
+def _table(changes: list[Change], caption: str, folded: bool, heads: tuple[str, str]) -> Table:
     rows = [
         [
             Cell(name(change.now)),
@@ -245,7 +252,7 @@ def _table(changes: list[Change], caption: str, folded: bool) -> Table:
         ]
         for change in changes
     ]
-    columns = ["Figure", "Before", "Now", "Ratio", "Intervals"]
+    columns = ["Figure", *heads, "Ratio", "Intervals"]
     return Table(columns, rows, caption, frozenset({1, 2, 3}), folded, stacked=True)
 
 

@@ -200,7 +200,10 @@ def notes(result: MappedResult) -> list[str]:
             "the other calls one."
         )
     if result.ratios:
-        lines.append("Ratios are medians of those of each epoch, not ratios of the medians.")
+        lines.append(
+            "Ratios are medians of those of each epoch; with too few repeats for an interval, they "
+            "are ratios of the rates shown."
+        )
     if result.mapping.read_ahead_bytes:
         lines.append(
             "Cold, a page fault of the mapping reads up to "

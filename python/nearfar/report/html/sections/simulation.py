@@ -84,7 +84,9 @@ def _section(result: Simulation | CountsSimulation, finding: str, keys: tuple[st
         _channels(tier) for tier in (near, far) if isinstance(tier, SimulatedTier) and tier.banks
     ]
     figures = _traffic(result) if isinstance(result, Simulation) else []
-    return Section("simulation", "Simulation", finding, figures, tables, [*result.limits])
+    return Section(
+        "simulation", "Simulation", finding, figures, tables, [*result.warnings, *result.limits]
+    )
 
 
 def _channels(tier: SimulatedTier) -> Table:
