@@ -21,6 +21,7 @@
 #include "crash/runtime/events.hpp"
 #include "crash/runtime/instructions.hpp"
 #include "crash/runtime/judging.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/memory_map.hpp"
 #include "crash/runtime/page_rights.hpp"
@@ -43,7 +44,6 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
-constexpr char refused_call[] = "a system call was refused";
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -67,7 +67,7 @@ bool read_parts(int fd, std::uint64_t offset, std::uint64_t bytes, const Visit& 
   alignas(page_bytes) static char part[16 * page_bytes]; // under the lock of the log
   for (const std::uint64_t end = offset + bytes; offset < end;) {
     const std::uint64_t most = std::min<std::uint64_t>(sizeof part, end - offset);
-    const auto got = syscall(SYS_pread64, fd, part, sizeof part, offset);
+    const auto got = system_call(SYS_pread64, fd, part, sizeof part, offset);
     if (got <= 0) return got == 0;
     visit(offset, std::min(most, static_cast<std::uint64_t>(got)), part);
     offset += std::min(most, static_cast<std::uint64_t>(got));
@@ -203,7 +203,7 @@ void fail(const char* why) {
   failed = true;
   if (seen == Seen::faults)
     for (int i = 0; i < regions.count; ++i)
-      give_back(regions.region[i]);
+      protect_writable(regions.region[i], PROT_READ | PROT_WRITE);
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -225,8 +225,7 @@ void write_coverage() {
 }
 
 void watch(const RecordedRegion& region) {
-  if (seen == Seen::faults && region.writable)
-    syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+  if (seen == Seen::faults && !failed) protect_writable(region, PROT_READ);
 }
 
 void resized(const struct stat& file) {
@@ -246,7 +245,7 @@ bool compare_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
 char* map_alias(std::size_t bytes, int fd, off_t offset) {
   for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
     void* const got = reinterpret_cast<void*>(
-        syscall(SYS_mmap, nullptr, bytes, protection, MAP_SHARED, fd, offset));
+        system_call(SYS_mmap, nullptr, bytes, protection, MAP_SHARED, fd, offset));
     if (got != MAP_FAILED) return static_cast<char*>(got);
   }
   return nullptr;
@@ -262,9 +261,12 @@ void note_own_fault() {
   if (is_recorded()) note_unrecorded(log_path, own_fault);
 }
 
-void note_refused_call() {
+void note_refused_call(const char* name) {
   static std::atomic<bool> is_noted{false};
-  if (is_recorded() && !is_noted.exchange(true)) note_unrecorded(log_path, refused_call);
+  if (!is_recorded() || is_noted.exchange(true)) return;
+  char line[64];
+  std::snprintf(line, sizeof line, "a system call was refused %s", name);
+  note_unrecorded(log_path, line);
 }
 
 bool is_unrecorded() {
@@ -373,8 +375,8 @@ void unmapped(void* start, std::size_t bytes) {
         region.start >= static_cast<char*>(start) + bytes)
       continue;
     recording.unseen += count_unseen(region, recording.shadow);
-    syscall(SYS_munmap, region.alias, region.bytes);
-    if (region.denied != nullptr) syscall(SYS_munmap, region.denied, page_count(region.bytes));
+    system_call(SYS_munmap, region.alias, region.bytes);
+    if (region.denied != nullptr) system_call(SYS_munmap, region.denied, page_count(region.bytes));
     region = regions.region[--regions.count];
     --i;
   }
@@ -414,18 +416,26 @@ void resized(const char* path) {
   if (stat(path, &file) == 0) resized(file);
 }
 
-std::optional<std::uint64_t> end_watch(void* start) {
+std::optional<RecordedRegion> pause_watch(void* start) {
+  settle_stores();
+  const Lock locked;
   const RecordedRegion* region = region_of(start);
   if (region == nullptr || region->start != start) return {};
-  const std::uint64_t offset = region->offset;
-  if (seen == Seen::faults) syscall(SYS_mprotect, start, region->bytes, PROT_READ | PROT_WRITE);
-  unmapped(start, region->bytes);
-  return offset;
+  if (seen == Seen::faults) protect_writable(*region, PROT_READ | PROT_WRITE);
+  return *region;
 }
 
-void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
+void resume_watch(const RecordedRegion& region) {
+  const Lock locked;
+  watch(region);
+}
+
+void moved(const RecordedRegion& from, void* to, std::size_t bytes) {
+  const bool writable = from.is_writable(0); // what is moved together has the same right
+  unmapped(from.start, from.bytes);
   const os::File pool(open(pool_path, O_RDWR | O_CLOEXEC));
-  mapped(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool.fd(), static_cast<off_t>(offset));
+  mapped(to, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, pool.fd(),
+         static_cast<off_t>(from.offset));
 }
 
 } // namespace nearfar::crash::runtime

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.errors import ExitCode
-from nearfar.verify.explorer import Reached, recorded_log, tool_output
+from nearfar.verify.explorer import reached, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
+from nearfar.verify.symbols import Reached, source_frames
 
 #: Calls by which the recorder distinguishes the ways to a place (native: Callers::most).
 _WAY = 3
@@ -164,11 +165,10 @@ def lint(log: Path, judge: Path) -> LintResult:
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
-            at, other = map(Reached.parse, fields[1:3])
+            at, other = map(reached, fields[1:3])
             address, size, times = map(int, fields[3:6])
-            place, library = (at.caller, at.place) if at.caller else (at.place, "")
             result.findings.append(
-                LintFinding(fields[0], place, other.own(), address, size, times, library)
+                LintFinding(fields[0], at.own(), other.own(), address, size, times, _library(at))
             )
         elif kind == "call":
             found = result.findings[-1]
@@ -215,28 +215,28 @@ def _joined(first: LintFinding, again: LintFinding) -> LintFinding:
     return replace(first, times=first.times + again.times, other_calls=others)
 
 
+def _library(at: Reached) -> str:
+    """The place that the program called, if that is not its own."""
+    return at.place if at.caller else ""
+
+
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """The findings with source lines for code addresses, where the programs have them."""
-    from nearfar.verify.symbols import is_of_system, program_calls, source_frames
-
     found = list(findings)
     known = source_frames(
         {place for f in found for place in (f.place, f.library, f.other, *f.calls)}
     )
 
-    def named(finding: LintFinding) -> LintFinding:
-        place, *outward = known.get(finding.place, [finding.place])
-        library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
-        calls = program_calls(finding.calls, known)
-        if calls and not library and is_of_system(place):  # a template that is not inlined
-            library, place, calls = place, calls[0], calls[1:]
+    def named(f: LintFinding) -> LintFinding:
+        at = Reached(f.library, f.place, f.calls) if f.library else Reached(f.place, "", f.calls)
+        at = at.with_lines(known)
         return replace(
-            finding,
-            place=place,
-            other=other,
-            library=library,
-            inlined_into=tuple(outward),
-            calls=calls,
+            f,
+            place=at.own(),
+            other=known.get(f.other, [f.other])[0],
+            library=_library(at),
+            inlined_into=tuple(known.get(f.place, [])[1:]),
+            calls=at.calls,
         )
 
     return [named(finding) for finding in found]

@@ -27,8 +27,8 @@ HEAP_FILE = "memfd:nearfar-crash-heap"
 _HEAP_IS_FULL = "the heap is full"
 #: The line that says that a fault is not the recorder's (native/crash/runtime/recording.cpp).
 _OWN_FAULT = "a fault is its own"
-#: The line that says that the kernel could not store to the pool (the same file).
-_REFUSED_CALL = "a system call was refused"
+#: Begins the line on a call that failed because it stores to the pool (the same file).
+_REFUSED_CALL = "a system call was refused "
 #: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
 _MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: Begins a note on a process that maps a pool where there is a log already.
@@ -168,10 +168,11 @@ def _ways_past_the_recorder(program: Sequence[str], log: Path) -> list[tuple[str
         way = "the program also maps the pool in a way that the recorder does not see"
         step = "map the pool by mmap() of the C library only, with its size"
         found.append((way, "what it stores there is not judged", step))
-    if _REFUSED_CALL in notes:
-        way = "the recorder makes the pages of the pool read-only"
-        missing = "a system call of the program failed with EFAULT"
-        found.append((way, missing, "use --recorder instrumented"))
+    for line in sorted(notes):
+        if line.startswith(_REFUSED_CALL):
+            way = "the recorder makes the pages of the pool read-only"
+            missing = f"{line.removeprefix(_REFUSED_CALL)} failed with EFAULT"
+            found.append((way, missing, "use --recorder instrumented"))
     return found
 
 
