@@ -151,6 +151,15 @@ def test_where_nothing_is_recorded_the_reason_is_named(
         assert "pool_user ended with 7)" in done.stderr
 
 
+def test_a_limit_of_file_sizes_is_named(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    pool = tmp_path / "pool"
+    pool.write_bytes(bytes(8192))
+    command = f"ulimit -f 0; exec {program} {pool} exits other"
+    done = run_nearfar("crash", "lint", "--", "sh", "-c", command)
+    assert "its limit of file sizes (ulimit -f) holds for the log" in done.stderr, done
+
+
 def test_a_killed_program_is_explored_up_to_its_end(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:

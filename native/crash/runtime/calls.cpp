@@ -43,6 +43,7 @@ NEARFAR_EXPORT void* mmap(void* at, std::size_t bytes, int protection, int flags
                           off_t offset) noexcept {
   void* got =
       reinterpret_cast<void*>(system_call(SYS_mmap, at, bytes, protection, flags, fd, offset));
+  expect_code(protection);
   if (got != MAP_FAILED && started()) {
     if ((flags & MAP_FIXED) != 0) unmapped(got, bytes);
     mapped(got, bytes, protection, flags, fd, offset);
@@ -79,11 +80,13 @@ NEARFAR_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes,
 }
 NEARFAR_EXPORT int mprotect(void* at, std::size_t bytes, int protection) noexcept {
   const auto done = static_cast<int>(system_call(SYS_mprotect, at, bytes, protection));
+  expect_code(protection);
   if (done == 0) keep_watch(at, bytes, protection);
   return done;
 }
 NEARFAR_EXPORT int pkey_mprotect(void* at, std::size_t bytes, int protection, int key) noexcept {
   const auto done = static_cast<int>(system_call(SYS_pkey_mprotect, at, bytes, protection, key));
+  expect_code(protection);
   if (done == 0) keep_watch(at, bytes, protection);
   return done;
 }

@@ -58,6 +58,8 @@ bool maps_empty_file = false;
 bool other_files = false; ///< the program maps more than the pool
 pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
+int unseen_generated = 0; ///< flushes and fences in generated code
+std::atomic<bool> generates_code{false};
 std::atomic<bool> failed{false};
 
 /// Calls visit(offset in the file, bytes, what it holds) for parts of a range of the file. It is read, not
@@ -180,17 +182,18 @@ void find_replaced() {
   static_cast<void>(readlink("/", link, sizeof link));
 }
 
-/// Flushes and fences that the program generated itself, as a compiler in time does: those that are there
-/// now. Where it flushes nothing, its fences are of no interest.
-int count_generated() {
+/// Counts flushes and fences that the program generated itself, as a compiler in time does, in this range.
+/// Where it flushes nothing, its fences are of no interest.
+void count_generated(std::uintptr_t start, std::uintptr_t end) {
   constexpr std::uintptr_t most = std::uintptr_t{1} << 28;
-  int unseen = 0;
+  if (!generates_code || recording.writer == nullptr) return;
   for_each_mapping([&](const Mapping& one) {
     if (!one.is_executable() || one.rights[0] != 'r' || one.end - one.start > most) return;
-    if (one.path[0] == '\0' || std::strncmp(one.path, "/memfd:", 7) == 0)
-      unseen += count_flushes(reinterpret_cast<const void*>(one.start), one.end - one.start);
+    if (one.path[0] != '\0' && std::strncmp(one.path, "/memfd:", 7) != 0) return;
+    const std::uintptr_t from = std::max(start, one.start), to = std::min(end, one.end);
+    if (from < to)
+      unseen_generated += count_flushes(reinterpret_cast<const void*>(from), to - from);
   });
-  return unseen;
 }
 
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
@@ -315,8 +318,9 @@ void finish() {
   struct stat file;
   if (stat(pool_path, &file) == 0 && is_pool(file) && has_grown(file)) return fail(grown);
   write_coverage();
-  if (const int unseen = count_generated(); unseen > 0)
-    recording.writer->unseen(static_cast<std::uint64_t>(unseen), "generated code");
+  count_generated(0, UINTPTR_MAX);
+  if (unseen_generated > 0)
+    recording.writer->unseen(static_cast<std::uint64_t>(unseen_generated), "generated code");
   recording.writer->end();
   if (recording.writer->failed())
     std::fprintf(stderr, "nearfar: the log could not be written to its end\n");
@@ -365,10 +369,16 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   ++regions.count;
 }
 
+void expect_code(int protection) {
+  if ((protection & PROT_EXEC) != 0) generates_code = true;
+}
+
 void unmapped(void* start, std::size_t bytes) {
   settle_stores();
   settle_stores_of_others();
   const Lock locked;
+  const auto at = reinterpret_cast<std::uintptr_t>(start);
+  count_generated(at, at + bytes);
   for (int i = 0; i < regions.count; ++i) {
     RecordedRegion& region = regions.region[i];
     if (region.start < static_cast<char*>(start) ||

@@ -122,6 +122,8 @@ bool is_unrecorded();
 /// So many flushes and fences of a module are not seen.
 void report_unseen(int count, const char* module);
 
+/// The program gives memory this protection: if it can be executed, the program may generate code there.
+void expect_code(int protection);
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
 void unmapped(void* start, std::size_t bytes);
 

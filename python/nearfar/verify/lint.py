@@ -112,8 +112,8 @@ class LintResult:
     findings: list[LintFinding] = field(default_factory=list)
     events: int = 0
     warnings: list[str] = field(default_factory=list)
-    incomplete: bool = False  # the program failed, or its log is truncated
-    program_failed: bool = False  # and that is all
+    incomplete: bool = False  # the log is truncated, or does not have all stores
+    program_failed: bool = False
     unseen_flushes: bool = False  # the program has flushes that the recorder did not see
 
     @property
@@ -123,12 +123,12 @@ class LintResult:
 
     @property
     def verdict(self) -> str:
-        """``clean``: the run is complete and has no error; ``inconclusive``: incomplete."""
+        """``clean``: the run is complete and has no error; ``inconclusive``: neither."""
         if any(self._is_certain(finding) for finding in self.findings):
             return "violation"
         if self.errors:
             return "inconclusive"
-        return "inconclusive" if self.incomplete else "clean"
+        return "inconclusive" if self.incomplete or self.program_failed else "clean"
 
     def _is_certain(self, finding: LintFinding) -> bool:
         if self.unseen_flushes and finding.rule in _NEED_FLUSH:

@@ -133,17 +133,17 @@ def record(
     return done.returncode
 
 
-def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
-    """What a program did that is not in its log, in sentences: how it failed, and which other
-    processes stored to the pool, or can have."""
-    found = []
-    if code:
-        found.append(
-            f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"
-        )
-    return found + [
-        f"{way}: {missing}" for way, missing, _ in _ways_past_the_recorder(program, log)
-    ]
+def failure(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
+    """How a program failed, in a sentence; nothing if it did not."""
+    if not code:
+        return []
+    return [f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"]
+
+
+def unrecorded(program: Sequence[str], log: Path) -> list[str]:
+    """What a program did that is not in its log, in sentences: which other processes stored to the
+    pool, or can have, and which calls could not."""
+    return [f"{way}: {missing}" for way, missing, _ in _ways_past_the_recorder(program, log)]
 
 
 def _ways_past_the_recorder(program: Sequence[str], log: Path) -> list[tuple[str, str, str]]:
@@ -187,6 +187,8 @@ def _ending(log: Path, recorder: str, code: int) -> str:
             f"{how}: a stack of it lies in the pool or is full, so that no store can be recorded;"
             " try --recorder instrumented"
         )
+    if -code == signal.SIGXFSZ:
+        return f"{how}: its limit of file sizes (ulimit -f) holds for the log of the recorder, too"
     if -code != signal.SIGBUS or pool is None:
         return how
     if _is_full(pool):
@@ -229,7 +231,7 @@ def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) 
         why = "; ".join(reason for reason, _ in reasons)
         raise MachineError(f"{error.what} ({why})", reasons[0][1]) from None
     except NearfarError as error:
-        if code != -signal.SIGBUS and not _is_lost_fault(log, recorder, code):
+        if code >= 0:  # no signal
             raise
         how = f"{program[0]} {_ending(log, recorder, code)}"
         raise type(error)(f"{error.what} ({how})", error.next_step) from None
