@@ -61,9 +61,10 @@ static int more_messages(char *pool) {
   FD_ZERO(&asked);
   FD_SET(ends[0], &asked);
   memcpy(ready, &asked, sizeof asked);
-  msync(ready, sizeof *ready, MS_SYNC);
-  if (select(ends[1] + 1, ready, NULL, NULL, &(struct timeval){0, 0}) != 0) return 36;
-  if (FD_ISSET(ends[1], ready)) return 37;
+  memcpy(ready + 1, &asked, sizeof asked);
+  msync(ready, 2 * sizeof *ready, MS_SYNC);
+  if (select(ends[0] + 1, ready, NULL, ready + 1, &(struct timeval){0, 0}) != 0) return 36;
+  if (FD_ISSET(ends[0], ready)) return 37;
   return 0;
 }
 

@@ -300,6 +300,17 @@ void report_load(const void* at, std::size_t bytes, const void* code) {
   });
 }
 
+void report_changed(const void* at, std::size_t bytes, const void* code) {
+  settle_transaction(code);
+  const Lock locked;
+  if (is_unrecorded()) return;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    const std::uint64_t begin = region.offset + into;
+    const Stored own{begin, begin + part, site_of(*recording.writer, code), false};
+    compare(region.alias + into, begin, part, EventKind::store, author(), own);
+  });
+}
+
 void report_changes(EventKind kind, const NamedBytes& stored, const void* code) {
   settle_transaction(code);
   const Lock locked;

@@ -161,6 +161,8 @@ void report_clflush(const void* at, const void* code);
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// Where the calling thread stores. The lock is held.
 SiteNumber site_of_store(const void* code);
+/// With faults: records as stores what has changed there.
+void report_changed(const void* at, std::size_t bytes, const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.

@@ -40,21 +40,8 @@ std::size_t stored_bytes(const Output& output, const Words& given, long done, st
   return 0;
 }
 
-/// What a call has changed, by what the recorder knows of the pages.
-void report_changed(const void* to, std::size_t bytes, const void* code) {
-  constexpr std::size_t page_bytes = RecordedRegion::page_bytes;
-  const auto* at = static_cast<const std::byte*>(to);
-  while (bytes > 0) {
-    const std::size_t left = page_bytes - reinterpret_cast<std::uintptr_t>(at) % page_bytes;
-    const std::size_t part = std::min(bytes, left);
-    report_changes(EventKind::store, {{at, part}, false}, code);
-    at += part;
-    bytes -= part;
-  }
-}
-
-/// The same, by a copy of what was there before.
-void report_changed(const char* at, std::span<const char> before, const void* code) {
+/// What a call has changed, by a copy of what was there before.
+void report_difference(const char* at, std::span<const char> before, const void* code) {
   std::size_t first = 0, last = before.size();
   while (first < last && at[first] == before[first])
     ++first;
@@ -106,7 +93,7 @@ void StoringCall::record(const Output& output, long done) const {
   if (output.stored != Output::Stored::changed)
     report_store(EventKind::store, at, stored_bytes(output, given_, done, most_[i]), code_);
   else if (seen == Seen::callbacks)
-    report_changed(static_cast<const char*>(at), before_[i], code_);
+    report_difference(static_cast<const char*>(at), before_[i], code_);
   else
     report_changed(at, most_[i], code_);
 }

@@ -70,7 +70,7 @@ private:
   Words own_;
   std::array<std::size_t, 6> most_{};           ///< bytes that it can store, by argument
   std::array<std::span<const char>, 6> before_; ///< what was there, by argument
-  char memory_[4096];                           ///< for these
+  char memory_[1024];                           ///< for these
   std::size_t used_ = 0;
   std::span<const Output> outputs_;
   const void* code_;
