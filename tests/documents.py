@@ -119,7 +119,14 @@ def follow(step: Command, folder: Path, timeout: int, **environment: str) -> str
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
-        env={**without_output_settings(), "COLUMNS": "100", "TERM": "dumb", **environment},
+        # A compiler's cache of the user's may keep paths of other folders in what it compiled.
+        env={
+            **without_output_settings(),
+            "COLUMNS": "100",
+            "TERM": "dumb",
+            "CCACHE_DISABLE": "1",
+            **environment,
+        },
     )
     assert done.returncode == 0, f"$ {step.text}\n{done.stdout}"
     lacking = (missing_of_one_run if step.is_one_run else missing)(step.shown, done.stdout)

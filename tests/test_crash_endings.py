@@ -79,10 +79,22 @@ POOL = """
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+static void *raw_mmap(long bytes, long protection, long flags, long file) {
+  void *got;
+  register long fourth __asm__("r10") = flags;
+  register long fifth __asm__("r8") = file;
+  register long sixth __asm__("r9") = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(got)
+                   : "a"(SYS_mmap), "D"(0L), "S"(bytes), "d"(protection), "r"(fourth), "r"(fifth),
+                     "r"(sixth)
+                   : "rcx", "r11", "memory");
+  return got;
+}
 static volatile char *map(const char *path, int raw) {
   int fd = open(path, O_RDWR | O_CREAT, 0600);
   if (ftruncate(fd, 8192)) exit(9);
-  return raw ? (char *)syscall(SYS_mmap, 0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+  return raw ? raw_mmap(8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd)
              : mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 int main(int argc, char **argv) {
@@ -137,6 +149,15 @@ def test_where_nothing_is_recorded_the_reason_is_named(
     assert step in done.stderr
     if way == "fails":
         assert "pool_user ended with 7)" in done.stderr
+
+
+def test_a_limit_of_file_sizes_is_named(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "pool_user", POOL)
+    pool = tmp_path / "pool"
+    pool.write_bytes(bytes(8192))
+    command = f"ulimit -f 0; exec {program} {pool} exits other"
+    done = run_nearfar("crash", "lint", "--", "sh", "-c", command)
+    assert "its limit of file sizes (ulimit -f) holds for the log" in done.stderr, done
 
 
 def test_a_killed_program_is_explored_up_to_its_end(

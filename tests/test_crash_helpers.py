@@ -81,6 +81,7 @@ def test_the_kernel_reads_into_the_pool(
 KERNEL_STORES = (
     *("uname", "stat", "fstat", "lstat", "getcwd", "readlink", "clock_gettime", "gettimeofday"),
     *("getrusage", "fstatfs", "pipe", "waitpid", "poll", "epoll_wait", "recvmsg", "ioctl"),
+    *("wait4", "recvmmsg", "msgrcv", "sched_getaffinity", "select", "sigprocmask"),
 )
 
 
@@ -96,7 +97,7 @@ def test_what_the_kernel_stores_is_a_store_of_the_call(
 
 
 def test_a_system_call_that_cannot_store_is_noted(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    program = compiled_for("preload", tmp_path, "calls_into_pool")
+    program = compiled_for("preload", tmp_path, "calls_into_pool", "-D_GNU_SOURCE")
     command = (
         "crash",
         "lint",
@@ -109,7 +110,16 @@ def test_a_system_call_that_cannot_store_is_noted(run_nearfar: RunNearfar, tmp_p
     )
     found = document(run_nearfar(*command))
     assert found["verdict"] == "inconclusive"
-    assert any("failed with EFAULT" in warning for warning in found["warnings"])
+    assert any("syscall(202) failed with EFAULT" in each for each in found["warnings"])
+
+
+def test_system_calls_that_the_program_makes_itself(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    found = document(crash(run_nearfar, "lint", "preload", tmp_path, "raw_calls"))
+    assert not found["warnings"]
+    stored = {Path(each["place"]).name for each in found["findings"]}
+    assert stored == set(lines_matching("raw_calls", r"/\* STORE \*/"))
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)

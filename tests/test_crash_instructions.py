@@ -70,10 +70,13 @@ def test_flushes_of_libraries_in_other_namespaces(run_nearfar: RunNearfar, tmp_p
     assert finding["place"].endswith(f"wrong.so.c:{LINE_OF_STORE}")
 
 
+@pytest.mark.parametrize("end", ["-DKEEP", "-DUNMAP"])
 @pytest.mark.parametrize("flushes", [False, True])
-def test_stores_of_generated_code(flushes: bool, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_stores_of_generated_code(
+    flushes: bool, end: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
     text = (PROGRAMS / "generated_code.c").read_text()
-    program = compile_c(tmp_path, "generated", text, *(["-DFLUSH"] if flushes else []))
+    program = compile_c(tmp_path, "generated", text, end, *(["-DFLUSH"] if flushes else []))
     found = linted(run_nearfar, str(program), str(tmp_path / "pool"))
     (finding,) = found["findings"]
     assert finding["place"] == "[generated code]"

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -730,6 +731,13 @@ def test_a_program_that_ends_without_destructors(run_nearfar: RunNearfar, tmp_pa
     ]
 
 
+EACH_AFTER_FILLED = """
+import struct, sys
+words = struct.unpack("32q", open(sys.argv[1], "rb").read()[:256])
+sys.exit(words[16] == 5 and words[8] != 7)
+"""
+
+
 @pytest.mark.parametrize("optimization", ["-O0", "-O1", "-O2"])
 def test_functions_of_system_headers_are_at_the_line_that_calls_them(
     optimization: str, run_nearfar: RunNearfar, tmp_path: Path
@@ -737,8 +745,17 @@ def test_functions_of_system_headers_are_at_the_line_that_calls_them(
     source = PROGRAMS / "system_headers.cpp"
     program = tmp_path / "system_headers"
     subprocess.run(["g++", "-g", optimization, source, "-o", program], check=True)
-    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))["findings"]
+    pool = str(tmp_path / "pool")
+    found = linted(run_nearfar, str(program), pool)["findings"]
     lines = source.read_text().splitlines()
     stored = {f"{source}:{n}" for n, line in enumerate(lines, 1) if line.endswith("// STORED")}
     assert {one["place"] for one in found} == stored
     assert not [line for one in found for line in one["inlined_into"] if "/usr/" in line]
+
+    Path(pool).unlink()
+    checker = tmp_path / "check.py"
+    checker.write_text(EACH_AFTER_FILLED)
+    flags = ("--checker", f"{sys.executable} {checker}", "--budget", "60", "--json", "-")
+    findings = document(run_nearfar("crash", "run", *flags, "--", str(program), pool))["findings"]
+    assert findings
+    assert {one["store_caller"] or one["store"] for one in findings} <= stored

@@ -7,12 +7,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace nearfar::storelog {
 
 inline constexpr std::size_t line_bytes = 64; ///< the unit of a flush, on every x86 processor
 
 inline constexpr int hosts = 2; ///< most that share a pool
+
+/// Thread number of a change that no thread of the program stored: another process, or write().
+inline constexpr std::uint16_t no_thread = UINT16_MAX;
 
 /// Kind of an event. The numbers are those of the file format (docs/formats/storelog.md).
 enum class EventKind : std::uint8_t {
@@ -45,6 +49,12 @@ public:
   /// `offset` bytes into the ELF file `module`.
   static constexpr Site code(const char* module, std::uint64_t offset) {
     return {module, offset | code_bit};
+  }
+
+  /// Code that is not known.
+  static constexpr Site unknown() { return {"unknown", 0}; }
+  constexpr bool is_unknown() const {
+    return place_ == 0 && std::string_view(file_) == unknown().file();
   }
 
   /// The same place, reached by a call at `caller`, which outlives it.

@@ -8,6 +8,7 @@
 
 #include "base/crc32c.hpp"
 #include "os/file.hpp"
+#include "os/system_call.hpp"
 #include "storelog/log_file.hpp"
 
 namespace nearfar::storelog {
@@ -31,7 +32,7 @@ void LogWriter::keep_unwritten(const char* path) {
   const os::File file(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   // Room is reserved: a page that a full disk cannot hold would end the program.
   if (file.fd() < 0 || posix_fallocate(file.fd(), 0, sizeof(Unwritten)) != 0) return;
-  void* const shared = reinterpret_cast<void*>(syscall(
+  void* const shared = reinterpret_cast<void*>(os::system_call(
       SYS_mmap, nullptr, sizeof(Unwritten), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
   if (shared == MAP_FAILED) return;
   std::memcpy(shared, unwritten_, sizeof(Unwritten));

@@ -1,5 +1,5 @@
 /* Code that the program writes itself stores to a mapped file: it also flushes with FLUSH; else the program
- * does, but for one store.
+ * does, but for one store. With UNMAP, the code is gone when the program ends.
  *
  * Usage  generated_code POOL */
 #include <fcntl.h>
@@ -30,5 +30,8 @@ int main(int argc, char **argv) {
   __asm__ volatile("clflush (%0)" : : "r"(pool) : "memory");
 #endif
   store(pool + 64, 6);
+#ifdef UNMAP
+  munmap(made, 4096);
+#endif
   return 0;
 }

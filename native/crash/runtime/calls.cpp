@@ -3,12 +3,14 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "crash/runtime/copies.hpp"
 #include "crash/runtime/instructions.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
@@ -39,7 +41,9 @@ extern "C" {
 
 NEARFAR_EXPORT void* mmap(void* at, std::size_t bytes, int protection, int flags, int fd,
                           off_t offset) noexcept {
-  void* got = reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, offset));
+  void* got =
+      reinterpret_cast<void*>(system_call(SYS_mmap, at, bytes, protection, flags, fd, offset));
+  expect_code(protection);
   if (got != MAP_FAILED && started()) {
     if ((flags & MAP_FIXED) != 0) unmapped(got, bytes);
     mapped(got, bytes, protection, flags, fd, offset);
@@ -53,7 +57,7 @@ NEARFAR_EXPORT void* mmap64(void* at, std::size_t bytes, int protection, int fla
 }
 NEARFAR_EXPORT int munmap(void* at, std::size_t bytes) noexcept {
   if (started()) unmapped(at, bytes);
-  return static_cast<int>(syscall(SYS_munmap, at, bytes));
+  return static_cast<int>(system_call(SYS_munmap, at, bytes));
 }
 NEARFAR_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes, int flags,
                             ...) noexcept {
@@ -65,25 +69,35 @@ NEARFAR_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes,
     va_end(more);
     if (started()) unmapped(target, bytes);
   }
-  const auto offset = end_watch(old); // also after a recording that has failed
-  void* got = reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, target));
-  if (offset)
-    got != MAP_FAILED ? begin_watch(got, bytes, *offset) : begin_watch(old, old_bytes, *offset);
+  const std::optional<RecordedRegion> region = pause_watch(old); // also after a failed recording
+  void* got =
+      reinterpret_cast<void*>(system_call(SYS_mremap, old, old_bytes, bytes, flags, target));
+  if (region && got != MAP_FAILED)
+    moved(*region, got, bytes);
+  else if (region)
+    resume_watch(*region);
   return got;
 }
 NEARFAR_EXPORT int mprotect(void* at, std::size_t bytes, int protection) noexcept {
-  const auto done = static_cast<int>(syscall(SYS_mprotect, at, bytes, protection));
+  const auto done = static_cast<int>(system_call(SYS_mprotect, at, bytes, protection));
+  expect_code(protection);
+  if (done == 0) keep_watch(at, bytes, protection);
+  return done;
+}
+NEARFAR_EXPORT int pkey_mprotect(void* at, std::size_t bytes, int protection, int key) noexcept {
+  const auto done = static_cast<int>(system_call(SYS_pkey_mprotect, at, bytes, protection, key));
+  expect_code(protection);
   if (done == 0) keep_watch(at, bytes, protection);
   return done;
 }
 NEARFAR_EXPORT int ftruncate(int fd, off_t bytes) noexcept {
-  const auto done = static_cast<int>(syscall(SYS_ftruncate, fd, bytes));
+  const auto done = static_cast<int>(system_call(SYS_ftruncate, fd, bytes));
   resized(fd);
   return done;
 }
 NEARFAR_EXPORT int ftruncate64(int fd, off64_t bytes) noexcept { return ftruncate(fd, bytes); }
 NEARFAR_EXPORT int truncate(const char* path, off_t bytes) noexcept {
-  const auto done = static_cast<int>(syscall(SYS_truncate, path, bytes));
+  const auto done = static_cast<int>(system_call(SYS_truncate, path, bytes));
   resized(path);
   return done;
 }
@@ -92,7 +106,7 @@ NEARFAR_EXPORT int truncate64(const char* path, off64_t bytes) noexcept {
 }
 NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
   if ((flags & MS_SYNC) != 0) persist(at, bytes, NEARFAR_CALLER);
-  return static_cast<int>(syscall(SYS_msync, at, bytes, flags));
+  return static_cast<int>(system_call(SYS_msync, at, bytes, flags));
 }
 
 // libpmem. A flush is recorded, and not made: it is not relied upon that a recorded pool is durable.

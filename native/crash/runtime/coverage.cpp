@@ -5,9 +5,11 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "crash/runtime/judging.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/libpmemobj.hpp"
 #include "crash/runtime/locks.hpp"
 
@@ -31,7 +33,7 @@ bool is_counted() { return seen == Seen::faults || !has_libpmemobj(); }
 /// system may not have.
 bool is_hole(const char* page, std::uint64_t bytes) {
   unsigned char is_there = 1;
-  return is_in_memory && mincore(const_cast<char*>(page), bytes, &is_there) == 0 &&
+  return is_in_memory && system_call(SYS_mincore, page, bytes, &is_there) == 0 &&
          (is_there & 1) == 0;
 }
 

@@ -25,7 +25,7 @@ constexpr std::size_t page_bytes = 4096;
 
 std::atomic<std::uint16_t> threads{0};
 /// A thread that takes turns for two hosts has a number on each.
-thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
+thread_local std::uint16_t thread[storelog::hosts] = {storelog::no_thread, storelog::no_thread};
 thread_local std::uint8_t host = 0;
 /// The thread has flushed lines, or made non-temporal stores, and no fence has followed.
 thread_local bool waits_for_fence = false;
@@ -102,7 +102,7 @@ void put_flush_of_all(SiteNumber site) {
 } // namespace
 
 Author author() {
-  if (thread[host] == UINT16_MAX) thread[host] = threads.fetch_add(1);
+  if (thread[host] == storelog::no_thread) thread[host] = threads.fetch_add(1);
   return {thread[host], host};
 }
 
@@ -297,6 +297,17 @@ void report_load(const void* at, std::size_t bytes, const void* code) {
   const SiteNumber site = site_of(*recording.writer, code);
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     put(EventKind::load, author(), region.offset + into, part, nullptr, site);
+  });
+}
+
+void report_changed(const void* at, std::size_t bytes, const void* code) {
+  settle_transaction(code);
+  const Lock locked;
+  if (is_unrecorded()) return;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    const std::uint64_t begin = region.offset + into;
+    const Stored own{begin, begin + part, site_of(*recording.writer, code), false};
+    compare(region.alias + into, begin, part, EventKind::store, author(), own);
   });
 }
 

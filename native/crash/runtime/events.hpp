@@ -23,7 +23,7 @@ struct Recording {
 extern Recording recording;
 
 /// Who changes a file by write() before it is mapped, or in another process.
-inline constexpr Author outside{UINT16_MAX, 0};
+inline constexpr Author outside{storelog::no_thread, 0};
 
 /// Without a site, it is one of unknown code.
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,

@@ -4,7 +4,7 @@
 //
 // Limits         stores of a second thread into the same page while it is open are recorded at the
 //                next step on that page, without a line; system calls that write into the pool fail
-//                with EFAULT. Both are said in the documentation.
+//                with EFAULT, but for those of system_calls.cpp. Both are in the documentation.
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +15,7 @@
 
 #include "crash/runtime/handlers.hpp"
 #include "crash/runtime/instructions.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/recording.hpp"
 
 namespace nearfar::crash::runtime {
@@ -64,13 +65,13 @@ void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void*
     if (signal == SIGSEGV) note_own_fault();
     handles_faults = handles_traps = false; // so that the kernel gets what follows
     sigaction(signal, &earlier, nullptr);
-    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    system_call(SYS_tgkill, getpid(), system_call(SYS_gettid), signal);
     return;
   }
   Signals set;
   std::memcpy(&set, &earlier.sa_mask, sizeof set);
   set = (set | blocked(static_cast<ucontext_t*>(context))) & ~ours;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, nullptr, sizeof set);
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, &set, nullptr, sizeof set);
   if ((earlier.sa_flags & SA_SIGINFO) != 0)
     earlier.sa_sigaction(signal, info, context);
   else
@@ -83,13 +84,14 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const RecordedRegion* region = region_of(info->si_addr);
   const auto into = static_cast<std::size_t>(
       region == nullptr ? 0 : static_cast<char*>(info->si_addr) - region->start);
-  if (!writes || region == nullptr || !region->is_writable(into) || open_pages == max_pages) {
+  const bool is_ours = writes && region != nullptr && region->is_writable(into);
+  if (!is_ours || info->si_code == SEGV_PKUERR || open_pages == max_pages) {
     pass_on(signal, earlier_fault, info, context);
     return;
   }
   void* page =
       reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(page_bytes - 1));
-  syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE);
+  system_call(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE);
   if (has_failed()) return;
   if (open_pages == 0) { // a signal that came before the step would store to the open page unseen
     blocked_before = blocked(machine);
@@ -111,7 +113,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
     report_changes(kind, {{open_page[i].first, stored_bytes(stepped)}, stores_all(stepped)},
                    static_cast<const char*>(stepped) + 1);
-    if (!has_failed()) syscall(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
+    if (!has_failed()) system_call(SYS_mprotect, open_page[i].start, page_bytes, PROT_READ);
   }
   open_pages = 0;
   block(machine, blocked_before);
@@ -142,7 +144,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
 [[noreturn]] void end_and_exit(int code) {
   if (is_recorded()) end();
   for (;;)
-    syscall(SYS_exit_group, code);
+    system_call(SYS_exit_group, code);
 }
 
 } // namespace

@@ -13,9 +13,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
+#include "crash/runtime/storing_calls.hpp"
 
 using namespace nearfar::crash::runtime;
 
@@ -82,15 +84,15 @@ extern "C" {
 
 NEARFAR_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
   return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_read, fd, at, bytes); });
+                   [&](void* at) { return system_call(SYS_read, fd, at, bytes); });
 }
 NEARFAR_EXPORT ssize_t pread(int fd, void* to, std::size_t bytes, off_t offset) {
   return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
+                   [&](void* at) { return system_call(SYS_pread64, fd, at, bytes, offset); });
 }
 NEARFAR_EXPORT ssize_t pread64(int fd, void* to, std::size_t bytes, off64_t offset) {
   return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_pread64, fd, at, bytes, offset); });
+                   [&](void* at) { return system_call(SYS_pread64, fd, at, bytes, offset); });
 }
 NEARFAR_EXPORT std::size_t fread(void* to, std::size_t bytes, std::size_t items, FILE* file) {
   static auto* const real = next<std::size_t(void*, std::size_t, std::size_t, FILE*)>("fread");
@@ -106,32 +108,36 @@ NEARFAR_EXPORT std::size_t fread_unlocked(void* to, std::size_t bytes, std::size
 }
 NEARFAR_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
   return read_into_parts(parts, count, NEARFAR_CALLER,
-                         [&](const iovec* own) { return syscall(SYS_readv, fd, own, count); });
+                         [&](const iovec* own) { return system_call(SYS_readv, fd, own, count); });
 }
 NEARFAR_EXPORT ssize_t preadv(int fd, const iovec* parts, int count, off_t offset) {
   return read_into_parts(parts, count, NEARFAR_CALLER, [&](const iovec* own) {
-    return syscall(SYS_preadv, fd, own, count, offset, 0);
+    return system_call(SYS_preadv, fd, own, count, offset, 0);
   });
+}
+NEARFAR_EXPORT ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  return read_into_parts(parts, count, NEARFAR_CALLER, [&](const iovec* own) {
+    return system_call(SYS_preadv2, fd, own, count, offset, 0, flags);
+  });
+}
+NEARFAR_EXPORT ssize_t preadv64v2(int fd, const iovec* parts, int count, off64_t offset,
+                                  int flags) {
+  return read_into_parts(parts, count, NEARFAR_CALLER, [&](const iovec* own) {
+    return system_call(SYS_preadv2, fd, own, count, offset, 0, flags);
+  });
+}
+NEARFAR_EXPORT ssize_t process_vm_readv(pid_t process, const iovec* parts, unsigned long count,
+                                        const iovec* from, unsigned long from_count,
+                                        unsigned long flags) noexcept {
+  const auto call = [&](const iovec* own) {
+    return system_call(SYS_process_vm_readv, process, own, count, from, from_count, flags);
+  };
+  return read_into_parts(parts, static_cast<int>(count), NEARFAR_CALLER, call);
 }
 NEARFAR_EXPORT ssize_t preadv64(int fd, const iovec* parts, int count, off64_t offset) {
   return read_into_parts(parts, count, NEARFAR_CALLER, [&](const iovec* own) {
-    return syscall(SYS_preadv, fd, own, count, offset, 0);
+    return system_call(SYS_preadv, fd, own, count, offset, 0);
   });
-}
-NEARFAR_EXPORT ssize_t recv(int fd, void* to, std::size_t bytes, int flags) {
-  return read_into(to, bytes, NEARFAR_CALLER, [&](void* at) {
-    return syscall(SYS_recvfrom, fd, at, bytes, flags, nullptr, nullptr);
-  });
-}
-NEARFAR_EXPORT ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* from,
-                                socklen_t* from_bytes) {
-  return read_into(to, bytes, NEARFAR_CALLER, [&](void* at) {
-    return syscall(SYS_recvfrom, fd, at, bytes, flags, from, from_bytes);
-  });
-}
-NEARFAR_EXPORT ssize_t getrandom(void* to, std::size_t bytes, unsigned flags) {
-  return read_into(to, bytes, NEARFAR_CALLER,
-                   [&](void* at) { return syscall(SYS_getrandom, at, bytes, flags); });
 }
 NEARFAR_EXPORT int getentropy(void* to, std::size_t bytes) {
   if (bytes > 256) {
@@ -139,53 +145,59 @@ NEARFAR_EXPORT int getentropy(void* to, std::size_t bytes) {
     return -1;
   }
   const ssize_t got = read_into(to, bytes, NEARFAR_CALLER,
-                                [&](void* at) { return syscall(SYS_getrandom, at, bytes, 0); });
+                                [&](void* at) { return system_call(SYS_getrandom, at, bytes, 0); });
   return got == static_cast<ssize_t>(bytes) ? 0 : -1;
 }
 NEARFAR_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) {
-  return write_to(fd, NEARFAR_CALLER, [&] { return syscall(SYS_write, fd, from, bytes); });
+  return write_to(fd, NEARFAR_CALLER, [&] { return system_call(SYS_write, fd, from, bytes); });
 }
 NEARFAR_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
-  return write_to(fd, NEARFAR_CALLER, [&] { return syscall(SYS_writev, fd, parts, count); });
+  return write_to(fd, NEARFAR_CALLER, [&] { return system_call(SYS_writev, fd, parts, count); });
 }
 NEARFAR_EXPORT ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t offset) {
   return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwrite64, fd, from, bytes, offset); });
+                  [&] { return system_call(SYS_pwrite64, fd, from, bytes, offset); });
 }
 NEARFAR_EXPORT ssize_t pwrite64(int fd, const void* from, std::size_t bytes, off64_t offset) {
   return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwrite64, fd, from, bytes, offset); });
+                  [&] { return system_call(SYS_pwrite64, fd, from, bytes, offset); });
 }
 NEARFAR_EXPORT ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
   return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwritev, fd, parts, count, offset, 0); });
+                  [&] { return system_call(SYS_pwritev, fd, parts, count, offset, 0); });
 }
 NEARFAR_EXPORT ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t offset) {
   return write_at(fd, offset, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_pwritev, fd, parts, count, offset, 0); });
+                  [&] { return system_call(SYS_pwritev, fd, parts, count, offset, 0); });
 }
 NEARFAR_EXPORT ssize_t sendfile(int fd, int from, off_t* offset, std::size_t bytes) noexcept {
-  return write_to(fd, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_sendfile, fd, from, offset, bytes); });
+  static constexpr Output moved[] = {changed(2, sizeof *offset)};
+  const Words words{fd, from, as_word(offset), as_word(bytes)};
+  const StoringCall call(words, moved, NEARFAR_CALLER);
+  const ssize_t sent =
+      write_to(fd, NEARFAR_CALLER, [&] { return system_call_of(SYS_sendfile, call.words()); });
+  return call.finish(sent, "sendfile()");
 }
 NEARFAR_EXPORT ssize_t sendfile64(int fd, int from, off64_t* offset, std::size_t bytes) noexcept {
-  return write_to(fd, NEARFAR_CALLER,
-                  [&] { return syscall(SYS_sendfile, fd, from, offset, bytes); });
+  return sendfile(fd, from, offset, bytes);
 }
 NEARFAR_EXPORT ssize_t copy_file_range(int from, off64_t* from_offset, int fd, off64_t* offset,
                                        std::size_t bytes, unsigned flags) {
-  const auto call = [&] {
-    return syscall(SYS_copy_file_range, from, from_offset, fd, offset, bytes, flags);
-  };
-  return offset == nullptr ? write_to(fd, NEARFAR_CALLER, call)
-                           : write_at(fd, *offset, NEARFAR_CALLER, call);
+  static constexpr Output moved[] = {changed(1, sizeof *offset), changed(3, sizeof *offset)};
+  const Words words{from,           as_word(from_offset), fd, as_word(offset),
+                    as_word(bytes), as_word(flags)};
+  const StoringCall call(words, moved, NEARFAR_CALLER);
+  const auto copy = [&] { return system_call_of(SYS_copy_file_range, call.words()); };
+  const ssize_t copied = offset == nullptr ? write_to(fd, NEARFAR_CALLER, copy)
+                                           : write_at(fd, *offset, NEARFAR_CALLER, copy);
+  return call.finish(copied, "copy_file_range()");
 }
 NEARFAR_EXPORT int fsync(int fd) {
   report_synced(fd, NEARFAR_CALLER);
-  return static_cast<int>(syscall(SYS_fsync, fd));
+  return static_cast<int>(system_call(SYS_fsync, fd));
 }
 NEARFAR_EXPORT int fdatasync(int fd) {
   report_synced(fd, NEARFAR_CALLER);
-  return static_cast<int>(syscall(SYS_fdatasync, fd));
+  return static_cast<int>(system_call(SYS_fdatasync, fd));
 }
 }

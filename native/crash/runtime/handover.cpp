@@ -1,4 +1,5 @@
-// Calls after which other threads go on: the thread wakes a thread, or waits; locks.cpp has more. Others may
+// Calls after which other threads go on: the thread wakes a thread, or waits; locks.cpp and system_calls.cpp
+// have more. Others may
 // rely on what it has stored from here on, so a store that waits for the thread's next call
 // (instrumented.cpp) is recorded first. Atomic operations are calls of the compiler's; write() and the
 // like are in files.cpp, the end of a thread is in threads.cpp.
@@ -30,9 +31,5 @@ NEARFAR_HANDOVER(ssize_t, send, (int fd, const void* data, std::size_t bytes, in
 NEARFAR_HANDOVER(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags))
 
 NEARFAR_HANDOVER(int, sched_yield, (), (), noexcept)
-NEARFAR_HANDOVER(int, nanosleep, (const timespec* time, timespec* left), (time, left))
-NEARFAR_HANDOVER(int, clock_nanosleep,
-                 (clockid_t clock, int flags, const timespec* time, timespec* left),
-                 (clock, flags, time, left))
 NEARFAR_HANDOVER(int, usleep, (useconds_t time), (time))
 NEARFAR_HANDOVER(unsigned, sleep, (unsigned seconds), (seconds))

@@ -15,6 +15,7 @@
 
 #include "crash/library.hpp"
 #include "crash/runtime/callers.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/sites.hpp"
 
@@ -85,10 +86,10 @@ std::uint8_t* loader_call = nullptr;
 
 bool place_breakpoint(std::uint8_t* at) {
   void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) & ~(page_bytes - 1));
-  if (syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+  if (system_call(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
     return false;
   __atomic_store_n(at, breakpoint, __ATOMIC_SEQ_CST);
-  return syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_EXEC) == 0;
+  return system_call(SYS_mprotect, page, page_bytes, PROT_READ | PROT_EXEC) == 0;
 }
 
 bool hide(std::uint8_t* at, std::size_t left) {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/recording.hpp"
 #include "os/library_descriptor.hpp"
 
@@ -43,8 +44,8 @@ bool begin_judgement(std::uint64_t pool_bytes) {
   const std::size_t bytes = Judge::memory_bytes(pool_bytes);
   if (file.get() < 0) file.reopen(file_path, O_RDWR); // the program closes what it does not know
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return false;
-  void* memory = reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                                                 MAP_SHARED | MAP_NORESERVE, file.get(), 0));
+  void* memory = reinterpret_cast<void*>(system_call(
+      SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0));
   if (memory == MAP_FAILED) return false;
   file.close();
   unsetenv("NEARFAR_CRASH_JUDGE");

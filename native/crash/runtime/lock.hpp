@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/recording.hpp"
 
 namespace nearfar::crash::runtime {
@@ -22,7 +23,7 @@ public:
       : blocks_(seen == Seen::faults || has_handlers.load(std::memory_order_relaxed)),
         locks_(__libc_single_threaded == 0), error_(errno) {
     const std::uint64_t all = ~std::uint64_t{0};
-    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
+    if (blocks_) system_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
     while (locks_ && busy_.test_and_set(std::memory_order_acquire))
       ;
     held_ = true;
@@ -32,7 +33,7 @@ public:
   ~Lock() {
     held_ = false;
     if (locks_) busy_.clear(std::memory_order_release);
-    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+    if (blocks_) system_call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
     errno = error_;
   }
 

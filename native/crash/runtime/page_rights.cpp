@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/lock.hpp"
 
 namespace nearfar::crash::runtime {
@@ -21,7 +22,7 @@ bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, 
   }
   const std::size_t pages = page_count(region.bytes);
   if (region.denied == nullptr) {
-    void* const made = reinterpret_cast<void*>(syscall(
+    void* const made = reinterpret_cast<void*>(system_call(
         SYS_mmap, nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (made == MAP_FAILED) return false;
     auto* const denied = static_cast<bool*>(made);
@@ -42,17 +43,16 @@ bool keep_watch_of(RecordedRegion& region, char* first, char* last, int protecti
   const auto bytes = static_cast<std::size_t>(end - begin);
   const bool gives = (protection & PROT_WRITE) != 0;
   if (gives && seen == Seen::faults && !has_failed())
-    syscall(SYS_mprotect, begin, bytes, protection & ~PROT_WRITE);
+    system_call(SYS_mprotect, begin, bytes, protection & ~PROT_WRITE);
   return change_right(region, begin, bytes, gives);
 }
 
 } // namespace
 
-void give_back(const RecordedRegion& region) {
+void protect_writable(const RecordedRegion& region, int protection) {
   for (std::size_t at = 0; at < region.bytes;) {
     const std::size_t part = same_right(region, region.start + at, region.bytes - at);
-    if (region.is_writable(at))
-      syscall(SYS_mprotect, region.start + at, part, PROT_READ | PROT_WRITE);
+    if (region.is_writable(at)) system_call(SYS_mprotect, region.start + at, part, protection);
     at += part;
   }
 }

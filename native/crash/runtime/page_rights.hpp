@@ -23,8 +23,8 @@ inline std::size_t same_right(const RecordedRegion& region, const char* at, std:
 }
 /// For mprotect(): knows what the program may store to, and takes the right to do so away again.
 void keep_watch(void* start, std::size_t bytes, int protection);
-/// The program has all the rights again that it asked for.
-void give_back(const RecordedRegion& region);
+/// Gives the kernel this protection of all pages that the program may store to.
+void protect_writable(const RecordedRegion& region, int protection);
 /// Where the kernel can write that many bytes of the pool, as read() does; null if they are not in
 /// one mapping of it.
 char* writable(void* at, std::size_t bytes);

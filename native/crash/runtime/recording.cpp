@@ -21,6 +21,7 @@
 #include "crash/runtime/events.hpp"
 #include "crash/runtime/instructions.hpp"
 #include "crash/runtime/judging.hpp"
+#include "crash/runtime/kernel.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/memory_map.hpp"
 #include "crash/runtime/page_rights.hpp"
@@ -43,7 +44,6 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
-constexpr char refused_call[] = "a system call was refused";
 constexpr char grown[] = "the pool has grown since it was mapped first";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
@@ -58,6 +58,8 @@ bool maps_empty_file = false;
 bool other_files = false; ///< the program maps more than the pool
 pid_t recorded = 0;       ///< the process
 bool forked = false;      ///< a child of the process that is recorded
+int unseen_generated = 0; ///< flushes and fences in generated code
+std::atomic<bool> generates_code{false};
 std::atomic<bool> failed{false};
 
 /// Calls visit(offset in the file, bytes, what it holds) for parts of a range of the file. It is read, not
@@ -67,7 +69,7 @@ bool read_parts(int fd, std::uint64_t offset, std::uint64_t bytes, const Visit& 
   alignas(page_bytes) static char part[16 * page_bytes]; // under the lock of the log
   for (const std::uint64_t end = offset + bytes; offset < end;) {
     const std::uint64_t most = std::min<std::uint64_t>(sizeof part, end - offset);
-    const auto got = syscall(SYS_pread64, fd, part, sizeof part, offset);
+    const auto got = system_call(SYS_pread64, fd, part, sizeof part, offset);
     if (got <= 0) return got == 0;
     visit(offset, std::min(most, static_cast<std::uint64_t>(got)), part);
     offset += std::min(most, static_cast<std::uint64_t>(got));
@@ -180,17 +182,18 @@ void find_replaced() {
   static_cast<void>(readlink("/", link, sizeof link));
 }
 
-/// Flushes and fences that the program generated itself, as a compiler in time does: those that are there
-/// now. Where it flushes nothing, its fences are of no interest.
-int count_generated() {
+/// Counts flushes and fences that the program generated itself, as a compiler in time does, in this range.
+/// Where it flushes nothing, its fences are of no interest.
+void count_generated(std::uintptr_t start, std::uintptr_t end) {
   constexpr std::uintptr_t most = std::uintptr_t{1} << 28;
-  int unseen = 0;
+  if (!generates_code || recording.writer == nullptr) return;
   for_each_mapping([&](const Mapping& one) {
     if (!one.is_executable() || one.rights[0] != 'r' || one.end - one.start > most) return;
-    if (one.path[0] == '\0' || std::strncmp(one.path, "/memfd:", 7) == 0)
-      unseen += count_flushes(reinterpret_cast<const void*>(one.start), one.end - one.start);
+    if (one.path[0] != '\0' && std::strncmp(one.path, "/memfd:", 7) != 0) return;
+    const std::uintptr_t from = std::max(start, one.start), to = std::min(end, one.end);
+    if (from < to)
+      unseen_generated += count_flushes(reinterpret_cast<const void*>(from), to - from);
   });
-  return unseen;
 }
 
 /// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason. The
@@ -203,7 +206,7 @@ void fail(const char* why) {
   failed = true;
   if (seen == Seen::faults)
     for (int i = 0; i < regions.count; ++i)
-      give_back(regions.region[i]);
+      protect_writable(regions.region[i], PROT_READ | PROT_WRITE);
 }
 
 /// In a child of fork(): its events would lie between those of its parent, and its end would end the
@@ -225,8 +228,7 @@ void write_coverage() {
 }
 
 void watch(const RecordedRegion& region) {
-  if (seen == Seen::faults && region.writable)
-    syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+  if (seen == Seen::faults && !failed) protect_writable(region, PROT_READ);
 }
 
 void resized(const struct stat& file) {
@@ -246,7 +248,7 @@ bool compare_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
 char* map_alias(std::size_t bytes, int fd, off_t offset) {
   for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
     void* const got = reinterpret_cast<void*>(
-        syscall(SYS_mmap, nullptr, bytes, protection, MAP_SHARED, fd, offset));
+        system_call(SYS_mmap, nullptr, bytes, protection, MAP_SHARED, fd, offset));
     if (got != MAP_FAILED) return static_cast<char*>(got);
   }
   return nullptr;
@@ -262,9 +264,12 @@ void note_own_fault() {
   if (is_recorded()) note_unrecorded(log_path, own_fault);
 }
 
-void note_refused_call() {
+void note_refused_call(const char* name) {
   static std::atomic<bool> is_noted{false};
-  if (is_recorded() && !is_noted.exchange(true)) note_unrecorded(log_path, refused_call);
+  if (!is_recorded() || is_noted.exchange(true)) return;
+  char line[64];
+  std::snprintf(line, sizeof line, "a system call was refused %s", name);
+  note_unrecorded(log_path, line);
 }
 
 bool is_unrecorded() {
@@ -313,8 +318,9 @@ void finish() {
   struct stat file;
   if (stat(pool_path, &file) == 0 && is_pool(file) && has_grown(file)) return fail(grown);
   write_coverage();
-  if (const int unseen = count_generated(); unseen > 0)
-    recording.writer->unseen(static_cast<std::uint64_t>(unseen), "generated code");
+  count_generated(0, UINTPTR_MAX);
+  if (unseen_generated > 0)
+    recording.writer->unseen(static_cast<std::uint64_t>(unseen_generated), "generated code");
   recording.writer->end();
   if (recording.writer->failed())
     std::fprintf(stderr, "nearfar: the log could not be written to its end\n");
@@ -363,18 +369,24 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   ++regions.count;
 }
 
+void expect_code(int protection) {
+  if ((protection & PROT_EXEC) != 0) generates_code = true;
+}
+
 void unmapped(void* start, std::size_t bytes) {
   settle_stores();
   settle_stores_of_others();
   const Lock locked;
+  const auto at = reinterpret_cast<std::uintptr_t>(start);
+  count_generated(at, at + bytes);
   for (int i = 0; i < regions.count; ++i) {
     RecordedRegion& region = regions.region[i];
     if (region.start < static_cast<char*>(start) ||
         region.start >= static_cast<char*>(start) + bytes)
       continue;
     recording.unseen += count_unseen(region, recording.shadow);
-    syscall(SYS_munmap, region.alias, region.bytes);
-    if (region.denied != nullptr) syscall(SYS_munmap, region.denied, page_count(region.bytes));
+    system_call(SYS_munmap, region.alias, region.bytes);
+    if (region.denied != nullptr) system_call(SYS_munmap, region.denied, page_count(region.bytes));
     region = regions.region[--regions.count];
     --i;
   }
@@ -414,18 +426,26 @@ void resized(const char* path) {
   if (stat(path, &file) == 0) resized(file);
 }
 
-std::optional<std::uint64_t> end_watch(void* start) {
+std::optional<RecordedRegion> pause_watch(void* start) {
+  settle_stores();
+  const Lock locked;
   const RecordedRegion* region = region_of(start);
   if (region == nullptr || region->start != start) return {};
-  const std::uint64_t offset = region->offset;
-  if (seen == Seen::faults) syscall(SYS_mprotect, start, region->bytes, PROT_READ | PROT_WRITE);
-  unmapped(start, region->bytes);
-  return offset;
+  if (seen == Seen::faults) protect_writable(*region, PROT_READ | PROT_WRITE);
+  return *region;
 }
 
-void begin_watch(void* start, std::size_t bytes, std::uint64_t offset) {
+void resume_watch(const RecordedRegion& region) {
+  const Lock locked;
+  watch(region);
+}
+
+void moved(const RecordedRegion& from, void* to, std::size_t bytes) {
+  const bool writable = from.is_writable(0); // what is moved together has the same right
+  unmapped(from.start, from.bytes);
   const os::File pool(open(pool_path, O_RDWR | O_CLOEXEC));
-  mapped(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool.fd(), static_cast<off_t>(offset));
+  mapped(to, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, pool.fd(),
+         static_cast<off_t>(from.offset));
 }
 
 } // namespace nearfar::crash::runtime

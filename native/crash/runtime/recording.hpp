@@ -83,10 +83,12 @@ void created(const char* path);
 void resized(int fd);
 void resized(const char* path);
 
-/// For mremap(): ends the watch of the region that begins there, and returns its offset in the pool.
-std::optional<std::uint64_t> end_watch(void* start);
-/// Begins it again, where the region is now.
-void begin_watch(void* start, std::size_t bytes, std::uint64_t offset);
+/// For mremap(): the region that begins there. Until moved() or resume_watch(), it has the rights that the
+/// program asked for.
+std::optional<RecordedRegion> pause_watch(void* start);
+void resume_watch(const RecordedRegion& region);
+/// A region is elsewhere, or has another size.
+void moved(const RecordedRegion& from, void* to, std::size_t bytes);
 
 /// Who stores: the number of a thread in the log, and its host.
 struct Author {
@@ -109,7 +111,7 @@ void expect_child();
 /// Notes that a fault which is not the recorder's is about to end the program.
 void note_own_fault();
 /// Notes a system call that failed because it stores to the pool, whose pages are read-only.
-void note_refused_call();
+void note_refused_call(const char* name);
 /// Ends the recording for this reason, of which the user learns; the program goes on unrecorded.
 void end_recording(const char* why);
 /// Whether that has happened: the pool is no longer protected.
@@ -120,6 +122,8 @@ bool is_unrecorded();
 /// So many flushes and fences of a module are not seen.
 void report_unseen(int count, const char* module);
 
+/// The program gives memory this protection: if it can be executed, the program may generate code there.
+void expect_code(int protection);
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
 void unmapped(void* start, std::size_t bytes);
 
@@ -157,6 +161,8 @@ void report_clflush(const void* at, const void* code);
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// Where the calling thread stores. The lock is held.
 SiteNumber site_of_store(const void* code);
+/// With faults: records as stores what has changed there.
+void report_changed(const void* at, std::size_t bytes, const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.

@@ -84,7 +84,7 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
       info.dli_fname == nullptr) {
     // A store by no known code is followed, and not judged.
     if (code != nullptr) return write_once(writer, Site::code(generated_code, 0), caller, false);
-    if (!unknown_site) unknown_site = write(writer, Site("unknown", 0), {}, true);
+    if (!unknown_site) unknown_site = write(writer, Site::unknown(), {}, true);
     return *unknown_site;
   }
   // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
@@ -94,7 +94,7 @@ SiteNumber name_code(LogWriter& writer, const void* code, std::optional<SiteNumb
   if (is_vdso(name))
     name = "[vdso]";
   else if (name[0] != '/') // the folder can have changed since
-    name = find_file(code, path) ? path : "unknown";
+    name = find_file(code, path) ? path : Site::unknown().file();
   return write_once(writer, Site::code(name, offset), caller,
                     is_in_library(code) || (caller && caller->of_library));
 }

@@ -1,22 +1,23 @@
 // Calls of the C library by which the kernel stores what it knows (of a file, a clock, a socket) to memory
-// that the caller names. Where that is in the pool, the kernel cannot store to a page that is read-only:
-// it does through the recorder's writable mapping, and the call is recorded as a store. Calls that read
-// files are in files.cpp.
-//
-// Limits         system calls that are not listed here fail with EFAULT. Those that the program makes
-//                by syscall() are noted.
-#include <array>
-#include <cerrno>
+// that the caller names (storing_calls.hpp). A call that is not listed here, and stores to the pool, fails
+// with EFAULT. Calls that read files are in files.cpp, those of syscall() in raw_calls.cpp.
 #include <climits>
-#include <cstdarg>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <mqueue.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -24,253 +25,178 @@
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "crash/runtime/page_rights.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
+#include "crash/runtime/storing_calls.hpp"
 
 using namespace nearfar::crash::runtime;
 
+// A function takes its arguments in registers, whatever their types.
+#define NEARFAR_STORES(name, ...)                                                                  \
+  NEARFAR_EXPORT long storing_##name(long a, long b, long c, long d, long e, long f) asm(#name);   \
+  long storing_##name(long a, long b, long c, long d, long e, long f) {                            \
+    static auto* const real = next<long(long, long, long, long, long, long)>(#name);               \
+    static constexpr Output outputs[] = {__VA_ARGS__};                                             \
+    const StoringCall call({a, b, c, d, e, f}, outputs, NEARFAR_CALLER);                           \
+    const auto& [first, second, third, fourth, fifth, sixth] = call.words();                       \
+    return call.finish(real(first, second, third, fourth, fifth, sixth), #name "()");              \
+  }
+// Files.
+NEARFAR_STORES(stat, item(1, sizeof(struct stat)))
+NEARFAR_STORES(lstat, item(1, sizeof(struct stat)))
+NEARFAR_STORES(fstat, item(1, sizeof(struct stat)))
+NEARFAR_STORES(fstatat, item(2, sizeof(struct stat)))
+NEARFAR_STORES(stat64, item(1, sizeof(struct stat64)))
+NEARFAR_STORES(lstat64, item(1, sizeof(struct stat64)))
+NEARFAR_STORES(fstat64, item(1, sizeof(struct stat64)))
+NEARFAR_STORES(fstatat64, item(2, sizeof(struct stat64)))
+NEARFAR_STORES(__xstat, item(2, sizeof(struct stat)))
+NEARFAR_STORES(__lxstat, item(2, sizeof(struct stat)))
+NEARFAR_STORES(__fxstat, item(2, sizeof(struct stat)))
+NEARFAR_STORES(__fxstatat, item(3, sizeof(struct stat)))
+NEARFAR_STORES(__xstat64, item(2, sizeof(struct stat64)))
+NEARFAR_STORES(__lxstat64, item(2, sizeof(struct stat64)))
+NEARFAR_STORES(__fxstat64, item(2, sizeof(struct stat64)))
+NEARFAR_STORES(__fxstatat64, item(3, sizeof(struct stat64)))
+NEARFAR_STORES(statx, item(4, sizeof(struct statx)))
+NEARFAR_STORES(statfs, item(1, sizeof(struct statfs)))
+NEARFAR_STORES(fstatfs, item(1, sizeof(struct statfs)))
+NEARFAR_STORES(statfs64, item(1, sizeof(struct statfs64)))
+NEARFAR_STORES(fstatfs64, item(1, sizeof(struct statfs64)))
+NEARFAR_STORES(getcwd, text(0, 1))
+NEARFAR_STORES(__getcwd_chk, text(0, 1))
+NEARFAR_STORES(ttyname_r, text(1, 2))
+NEARFAR_STORES(readlink, returned(1, 2))
+NEARFAR_STORES(__readlink_chk, returned(1, 2))
+NEARFAR_STORES(readlinkat, returned(2, 3))
+NEARFAR_STORES(__readlinkat_chk, returned(2, 3))
+NEARFAR_STORES(getxattr, returned(2, 3))
+NEARFAR_STORES(lgetxattr, returned(2, 3))
+NEARFAR_STORES(fgetxattr, returned(2, 3))
+NEARFAR_STORES(listxattr, returned(1, 2))
+NEARFAR_STORES(llistxattr, returned(1, 2))
+NEARFAR_STORES(flistxattr, returned(1, 2))
+NEARFAR_STORES(getdents64, returned(1, 2))
+NEARFAR_STORES(name_to_handle_at, changed(2, 1024), item(3, sizeof(int)))
+NEARFAR_STORES(fcntl, changed(2, sizeof(struct flock)))
+NEARFAR_STORES(fcntl64, changed(2, sizeof(struct flock64)))
+NEARFAR_STORES(ioctl, changed(2, RecordedRegion::page_bytes))
+NEARFAR_STORES(pipe, item(0, 2 * sizeof(int)))
+NEARFAR_STORES(pipe2, item(0, 2 * sizeof(int)))
+NEARFAR_STORES(splice, changed(1, sizeof(off_t)), changed(3, sizeof(off_t)))
+// What is ready.
+NEARFAR_STORES(poll, items(0, 1, sizeof(pollfd)))
+NEARFAR_STORES(__poll_chk, items(0, 1, sizeof(pollfd)))
+NEARFAR_STORES(ppoll, items(0, 1, sizeof(pollfd)))
+NEARFAR_STORES(__ppoll_chk, items(0, 1, sizeof(pollfd)))
+NEARFAR_STORES(select, changed(1, sizeof(fd_set)), changed(2, sizeof(fd_set)),
+               changed(3, sizeof(fd_set)), changed(4, sizeof(timeval)))
+NEARFAR_STORES(pselect, changed(1, sizeof(fd_set)), changed(2, sizeof(fd_set)),
+               changed(3, sizeof(fd_set)))
+NEARFAR_STORES(epoll_wait, returned(1, 2, sizeof(epoll_event)))
+NEARFAR_STORES(epoll_pwait, returned(1, 2, sizeof(epoll_event)))
+NEARFAR_STORES(epoll_pwait2, returned(1, 2, sizeof(epoll_event)))
+// Sockets and messages.
+NEARFAR_STORES(socketpair, item(3, 2 * sizeof(int)))
+NEARFAR_STORES(accept, sized(1, 2), item(2, sizeof(socklen_t)))
+NEARFAR_STORES(accept4, sized(1, 2), item(2, sizeof(socklen_t)))
+NEARFAR_STORES(getsockname, sized(1, 2), item(2, sizeof(socklen_t)))
+NEARFAR_STORES(getpeername, sized(1, 2), item(2, sizeof(socklen_t)))
+NEARFAR_STORES(getsockopt, sized(3, 4), item(4, sizeof(socklen_t)))
+NEARFAR_STORES(recv, returned(1, 2))
+NEARFAR_STORES(__recv_chk, returned(1, 2))
+NEARFAR_STORES(recvfrom, returned(1, 2), sized(4, 5), item(5, sizeof(socklen_t)))
+NEARFAR_STORES(mq_receive, returned(1, 2), item(3, sizeof(unsigned)))
+NEARFAR_STORES(mq_timedreceive, returned(1, 2), item(3, sizeof(unsigned)))
+NEARFAR_STORES(mq_setattr, item(2, sizeof(mq_attr)))
+NEARFAR_STORES(mq_getattr, item(1, sizeof(mq_attr)))
+NEARFAR_STORES(msgrcv, returned(1, 2, 1, sizeof(long)))
+NEARFAR_STORES(msgctl, changed(2, sizeof(msqid_ds)))
+NEARFAR_STORES(semctl, changed(3, sizeof(semid_ds)))
+NEARFAR_STORES(shmctl, changed(2, sizeof(shmid_ds)))
+// Processes and their resources.
+NEARFAR_STORES(wait, item(0, sizeof(int)))
+NEARFAR_STORES(waitpid, item(1, sizeof(int)))
+NEARFAR_STORES(wait3, item(0, sizeof(int)), item(2, sizeof(rusage)))
+NEARFAR_STORES(wait4, item(1, sizeof(int)), item(3, sizeof(rusage)))
+NEARFAR_STORES(waitid, item(2, sizeof(siginfo_t)))
+NEARFAR_STORES(getrusage, item(1, sizeof(rusage)))
+NEARFAR_STORES(getrlimit, item(1, sizeof(rlimit)))
+NEARFAR_STORES(getrlimit64, item(1, sizeof(rlimit64)))
+NEARFAR_STORES(prlimit, item(3, sizeof(rlimit)))
+NEARFAR_STORES(prlimit64, item(3, sizeof(rlimit64)))
+NEARFAR_STORES(getgroups, returned(1, 0, sizeof(gid_t)))
+NEARFAR_STORES(__getgroups_chk, returned(1, 0, sizeof(gid_t)))
+NEARFAR_STORES(getresuid, item(0, sizeof(uid_t)), item(1, sizeof(uid_t)), item(2, sizeof(uid_t)))
+NEARFAR_STORES(getresgid, item(0, sizeof(gid_t)), item(1, sizeof(gid_t)), item(2, sizeof(gid_t)))
+NEARFAR_STORES(capget, changed(1, 2 * sizeof(__user_cap_data_struct)))
+NEARFAR_STORES(prctl, changed(1, RecordedRegion::page_bytes))
+NEARFAR_STORES(sched_getparam, item(1, sizeof(sched_param)))
+NEARFAR_STORES(sched_getaffinity, changed(2, sizeof(cpu_set_t)))
+NEARFAR_STORES(pthread_getaffinity_np, changed(2, sizeof(cpu_set_t)))
+NEARFAR_STORES(sched_rr_get_interval, item(1, sizeof(timespec)))
+NEARFAR_STORES(getcpu, item(0, sizeof(unsigned)), item(1, sizeof(unsigned)))
+NEARFAR_STORES(mincore, changed(2, RecordedRegion::page_bytes))
+NEARFAR_STORES(sigpending, item(0, sizeof(std::uint64_t)))
+NEARFAR_STORES(sigwaitinfo, item(1, sizeof(siginfo_t)))
+NEARFAR_STORES(sigtimedwait, item(1, sizeof(siginfo_t)))
+// The system.
+NEARFAR_STORES(uname, item(0, sizeof(utsname)))
+NEARFAR_STORES(sysinfo, item(0, sizeof(struct sysinfo)))
+NEARFAR_STORES(klogctl, returned(1, 2))
+NEARFAR_STORES(quotactl, changed(3, RecordedRegion::page_bytes))
+NEARFAR_STORES(getrandom, returned(0, 1))
+// Clocks and timers.
+NEARFAR_STORES(clock_gettime, item(1, sizeof(timespec)))
+NEARFAR_STORES(clock_getres, item(1, sizeof(timespec)))
+NEARFAR_STORES(gettimeofday, item(0, sizeof(timeval)))
+NEARFAR_STORES(times, item(0, sizeof(tms)))
+NEARFAR_STORES(adjtimex, item(0, sizeof(timex)))
+NEARFAR_STORES(clock_adjtime, item(1, sizeof(timex)))
+NEARFAR_STORES(nanosleep, changed(1, sizeof(timespec)))
+NEARFAR_STORES(clock_nanosleep, changed(3, sizeof(timespec)))
+NEARFAR_STORES(getitimer, item(1, sizeof(itimerval)))
+NEARFAR_STORES(setitimer, item(2, sizeof(itimerval)))
+NEARFAR_STORES(timer_gettime, item(1, sizeof(itimerspec)))
+NEARFAR_STORES(timer_settime, item(3, sizeof(itimerspec)))
+NEARFAR_STORES(timerfd_gettime, item(1, sizeof(itimerspec)))
+NEARFAR_STORES(timerfd_settime, item(3, sizeof(itimerspec)))
+#undef NEARFAR_STORES
+
 namespace {
 
-/// Memory that a call stores to. While it lives, the call has at() in its stead.
-template <class Item>
-class Output {
-public:
-  Output(Item* to, std::size_t bytes, const void* code) : to_(to), bytes_(bytes), code_(code) {
-    if (regions.count == 0 || to == nullptr || region_of(to) == nullptr) return;
-    settle_stores();
-    own_ = writable(to, bytes);
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  Item* at() const { return own_ == nullptr ? to_ : reinterpret_cast<Item*>(own_); }
-  /// The call has stored so many bytes.
-  void stored(std::size_t bytes) const {
-    if (own_ != nullptr && bytes > 0)
-      report_store(EventKind::store, to_, bytes < bytes_ ? bytes : bytes_, code_);
-  }
-  void stored() const { stored(bytes_); }
-
-private:
-  Item* to_;
-  std::size_t bytes_;
-  const void* code_;
-  char* own_ = nullptr;
-};
-
-/// A call that stores one item if it succeeds.
-template <class Item, class Call>
-auto fill(Item* to, const void* code, const Call& call, std::size_t count = 1) {
-  const Output<Item> output(to, count * sizeof(Item), code);
-  const auto done = call(output.at());
-  if (done != static_cast<decltype(done)>(-1)) output.stored();
-  return done;
-}
-
-/// A call that stores as many items as it returns.
-template <class Item, class Call>
-auto fill_some(Item* to, std::size_t most, const void* code, const Call& call) {
-  const Output<Item> output(to, most * sizeof(Item), code);
-  const auto got = call(output.at());
-  if (got > 0) output.stored(static_cast<std::size_t>(got) * sizeof(Item));
-  return got;
-}
-
-/// A call that stores an address, and its size.
-template <class Call>
-int fill_sized(void* to, socklen_t* size, const void* code, const Call& call) {
-  const socklen_t most = size == nullptr ? 0 : *size;
-  const Output<void> output(to, most, code);
-  const Output<socklen_t> size_output(size, sizeof *size, code);
-  const int done = call(output.at(), size_output.at());
-  if (done == -1) return done;
-  output.stored(size == nullptr ? 0 : *size);
-  size_output.stored();
-  return done;
-}
-
-} // namespace
-
-extern "C" {
-
-#define NEARFAR_REAL(name) static auto* const real = next<decltype(name)>(#name)
-#define NEARFAR_FILL(result, name, item, parameters, ...)                                          \
-  NEARFAR_EXPORT result name parameters noexcept {                                                 \
-    NEARFAR_REAL(name);                                                                            \
-    return fill(to, NEARFAR_CALLER, [&](item* at) { return real(__VA_ARGS__); });                  \
-  }
-NEARFAR_FILL(int, uname, utsname, (utsname * to), at)
-NEARFAR_FILL(int, stat, struct stat, (const char* path, struct stat* to), path, at)
-NEARFAR_FILL(int, lstat, struct stat, (const char* path, struct stat* to), path, at)
-NEARFAR_FILL(int, fstat, struct stat, (int fd, struct stat* to), fd, at)
-NEARFAR_FILL(int, fstatat, struct stat, (int fd, const char* path, struct stat* to, int flags), fd,
-             path, at, flags)
-NEARFAR_FILL(int, stat64, struct stat64, (const char* path, struct stat64* to), path, at)
-NEARFAR_FILL(int, lstat64, struct stat64, (const char* path, struct stat64* to), path, at)
-NEARFAR_FILL(int, fstat64, struct stat64, (int fd, struct stat64* to), fd, at)
-NEARFAR_FILL(int, fstatat64, struct stat64,
-             (int fd, const char* path, struct stat64* to, int flags), fd, path, at, flags)
-NEARFAR_FILL(int, statx, struct statx,
-             (int fd, const char* path, int flags, unsigned mask, struct statx* to), fd, path,
-             flags, mask, at)
-NEARFAR_FILL(int, statfs, struct statfs, (const char* path, struct statfs* to), path, at)
-NEARFAR_FILL(int, fstatfs, struct statfs, (int fd, struct statfs* to), fd, at)
-NEARFAR_FILL(int, clock_gettime, timespec, (clockid_t clock, timespec* to), clock, at)
-NEARFAR_FILL(int, clock_getres, timespec, (clockid_t clock, timespec* to), clock, at)
-NEARFAR_FILL(int, getrusage, rusage, (__rusage_who_t who, rusage* to), who, at)
-NEARFAR_FILL(int, getrlimit, rlimit, (__rlimit_resource_t what, rlimit* to), what, at)
-NEARFAR_FILL(int, sysinfo, struct sysinfo, (struct sysinfo * to), at)
-NEARFAR_FILL(clock_t, times, tms, (tms * to), at)
-#undef NEARFAR_FILL
-
-NEARFAR_EXPORT int gettimeofday(timeval* to, void* zone) noexcept {
-  NEARFAR_REAL(gettimeofday);
-  return fill(to, NEARFAR_CALLER, [&](timeval* at) { return real(at, zone); });
-}
-NEARFAR_EXPORT int pipe(int* to) noexcept {
-  NEARFAR_REAL(pipe);
-  return fill(to, NEARFAR_CALLER, [&](int* at) { return real(at); }, 2);
-}
-NEARFAR_EXPORT int pipe2(int* to, int flags) noexcept {
-  NEARFAR_REAL(pipe2);
-  return fill(to, NEARFAR_CALLER, [&](int* at) { return real(at, flags); }, 2);
-}
-NEARFAR_EXPORT int socketpair(int domain, int type, int protocol, int* to) noexcept {
-  NEARFAR_REAL(socketpair);
-  const auto call = [&](int* at) { return real(domain, type, protocol, at); };
-  return fill(to, NEARFAR_CALLER, call, 2);
-}
-NEARFAR_EXPORT pid_t waitpid(pid_t child, int* to, int options) {
-  NEARFAR_REAL(waitpid);
-  return fill(to, NEARFAR_CALLER, [&](int* at) { return real(child, at, options); });
-}
-NEARFAR_EXPORT pid_t wait(int* to) {
-  NEARFAR_REAL(wait);
-  return fill(to, NEARFAR_CALLER, [&](int* at) { return real(at); });
-}
-NEARFAR_EXPORT char* getcwd(char* to, std::size_t bytes) noexcept {
-  NEARFAR_REAL(getcwd);
-  const Output<char> output(to, bytes, NEARFAR_CALLER);
-  char* const got = real(output.at(), bytes);
-  if (got == nullptr || got != output.at()) return got;
-  output.stored(std::strlen(got) + 1);
-  return to;
-}
-NEARFAR_EXPORT ssize_t readlink(const char* path, char* to, std::size_t bytes) noexcept {
-  NEARFAR_REAL(readlink);
-  return fill_some(to, bytes, NEARFAR_CALLER, [&](char* at) { return real(path, at, bytes); });
-}
-NEARFAR_EXPORT ssize_t readlinkat(int fd, const char* path, char* to, std::size_t bytes) noexcept {
-  NEARFAR_REAL(readlinkat);
-  const auto call = [&](char* at) { return real(fd, path, at, bytes); };
-  return fill_some(to, bytes, NEARFAR_CALLER, call);
-}
-NEARFAR_EXPORT int poll(pollfd* to, nfds_t count, int wait_ms) {
-  NEARFAR_REAL(poll);
-  return fill(to, NEARFAR_CALLER, [&](pollfd* at) { return real(at, count, wait_ms); }, count);
-}
-NEARFAR_EXPORT int ppoll(pollfd* to, nfds_t count, const timespec* wait, const sigset_t* mask) {
-  NEARFAR_REAL(ppoll);
-  return fill(to, NEARFAR_CALLER, [&](pollfd* at) { return real(at, count, wait, mask); }, count);
-}
-NEARFAR_EXPORT int epoll_wait(int fd, epoll_event* to, int most, int wait_ms) {
-  NEARFAR_REAL(epoll_wait);
-  const auto call = [&](epoll_event* at) { return real(fd, at, most, wait_ms); };
-  return fill_some(to, static_cast<std::size_t>(most > 0 ? most : 0), NEARFAR_CALLER, call);
-}
-NEARFAR_EXPORT int epoll_pwait(int fd, epoll_event* to, int most, int wait_ms,
-                               const sigset_t* mask) {
-  NEARFAR_REAL(epoll_pwait);
-  const auto call = [&](epoll_event* at) { return real(fd, at, most, wait_ms, mask); };
-  return fill_some(to, static_cast<std::size_t>(most > 0 ? most : 0), NEARFAR_CALLER, call);
-}
-NEARFAR_EXPORT int getsockname(int fd, sockaddr* to, socklen_t* size) noexcept {
-  NEARFAR_REAL(getsockname);
-  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
-    return real(fd, static_cast<sockaddr*>(at), size_at);
-  });
-}
-NEARFAR_EXPORT int getpeername(int fd, sockaddr* to, socklen_t* size) noexcept {
-  NEARFAR_REAL(getpeername);
-  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
-    return real(fd, static_cast<sockaddr*>(at), size_at);
-  });
-}
-NEARFAR_EXPORT int accept(int fd, sockaddr* to, socklen_t* size) {
-  NEARFAR_REAL(accept);
-  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
-    return real(fd, static_cast<sockaddr*>(at), size_at);
-  });
-}
-NEARFAR_EXPORT int getsockopt(int fd, int level, int name, void* to, socklen_t* size) noexcept {
-  NEARFAR_REAL(getsockopt);
-  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
-    return real(fd, level, name, at, size_at);
-  });
-}
-
-NEARFAR_EXPORT int accept4(int fd, sockaddr* to, socklen_t* size, int flags) {
-  NEARFAR_REAL(accept4);
-  return fill_sized(to, size, NEARFAR_CALLER, [&](void* at, socklen_t* size_at) {
-    return real(fd, static_cast<sockaddr*>(at), size_at, flags);
-  });
-}
-
-/// How many bytes an older request stores is not known: what has changed is recorded, or, where that is
-/// not looked for, an int.
-NEARFAR_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
-  va_list more;
-  va_start(more, request);
-  void* const to = va_arg(more, void*);
-  va_end(more);
-  settle_stores();
-  char* const own = regions.count > 0 ? writable(to, 1) : nullptr;
-  const auto done = static_cast<int>(syscall(SYS_ioctl, fd, request, own != nullptr ? own : to));
-  if (own == nullptr || done == -1) return done;
-  if (seen == Seen::callbacks) {
-    const std::size_t named = _IOC_SIZE(request);
-    report_store(EventKind::store, to, named > 0 ? named : sizeof(int), NEARFAR_CALLER);
-    return done;
-  }
-  constexpr std::size_t page_bytes = RecordedRegion::page_bytes;
-  const std::size_t bytes = page_bytes - reinterpret_cast<std::uintptr_t>(to) % page_bytes;
-  report_changes(EventKind::store, {{static_cast<const std::byte*>(to), bytes}, false},
-                 NEARFAR_CALLER);
-  return done;
+/// Where the kernel can store what the caller wants to have at `to`.
+void* in_pool(void* to, std::size_t bytes) {
+  char* const own = writable(to, bytes);
+  return own != nullptr ? own : to;
 }
 
 /// A message has parts, an address and control data.
-NEARFAR_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+ssize_t receive(int fd, msghdr* message, int flags, const void* code) {
   if (regions.count == 0 || message == nullptr || message->msg_iovlen > IOV_MAX)
-    return syscall(SYS_recvmsg, fd, message, flags);
+    return system_call(SYS_recvmsg, fd, message, flags);
   settle_stores();
-  const void* const code = NEARFAR_CALLER;
   msghdr own = *message;
   iovec parts[IOV_MAX];
   own.msg_iov = parts;
   for (std::size_t i = 0; i < own.msg_iovlen; ++i) {
     const iovec& part = message->msg_iov[i];
-    char* const at = writable(part.iov_base, part.iov_len);
-    parts[i] = {at != nullptr ? at : part.iov_base, part.iov_len};
+    parts[i] = {in_pool(part.iov_base, part.iov_len), part.iov_len};
   }
-  const Output<void> address(own.msg_name, own.msg_namelen, code);
-  const Output<void> control(own.msg_control, own.msg_controllen, code);
-  own.msg_name = address.at();
-  own.msg_control = control.at();
-  const ssize_t got = syscall(SYS_recvmsg, fd, &own, flags);
+  own.msg_name = in_pool(own.msg_name, own.msg_namelen);
+  own.msg_control = in_pool(own.msg_control, own.msg_controllen);
+  const ssize_t got = system_call(SYS_recvmsg, fd, &own, flags);
   if (got < 0) return got;
+  report_store(EventKind::store, message->msg_name, own.msg_namelen, code);
+  report_store(EventKind::store, message->msg_control, own.msg_controllen, code);
   message->msg_namelen = own.msg_namelen;
   message->msg_controllen = own.msg_controllen;
   message->msg_flags = own.msg_flags;
-  address.stored(own.msg_namelen);
-  control.stored(own.msg_controllen);
   auto left = static_cast<std::size_t>(got);
   for (std::size_t i = 0; i < own.msg_iovlen && left > 0; ++i) {
     const iovec& part = message->msg_iov[i];
@@ -282,27 +208,25 @@ NEARFAR_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   return got;
 }
 
-/// Any system call. Which of its arguments are addresses is not known.
-NEARFAR_EXPORT long syscall(long number, ...) noexcept {
-  std::array<long, 6> given{};
-  va_list more;
-  va_start(more, number);
-  for (long& one : given)
-    one = va_arg(more, long);
-  va_end(more);
-  long done = number;
-  register long fourth asm("r10") = given[3];
-  register long fifth asm("r8") = given[4];
-  register long sixth asm("r9") = given[5];
-  asm volatile("syscall"
-               : "+a"(done)
-               : "D"(given[0]), "S"(given[1]), "d"(given[2]), "r"(fourth), "r"(fifth), "r"(sixth)
-               : "rcx", "r11", "memory");
-  if (done >= 0 || done < -4095) return done;
-  if (done == -EFAULT && seen == Seen::faults)
-    for (const long one : given)
-      if (region_of(reinterpret_cast<const void*>(one)) != nullptr) note_refused_call();
-  errno = static_cast<int>(-done);
-  return -1;
+} // namespace
+
+extern "C" {
+
+NEARFAR_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return receive(fd, message, flags, NEARFAR_CALLER);
+}
+/// Several messages, one after another.
+NEARFAR_EXPORT int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* wait) {
+  static auto* const real = next<int(int, mmsghdr*, unsigned, int, timespec*)>("recvmmsg");
+  if (regions.count == 0) return real(fd, messages, count, flags, wait);
+  unsigned done = 0;
+  for (; done < count; ++done) {
+    const int asked = flags & ~MSG_WAITFORONE;
+    const ssize_t got = receive(fd, &messages[done].msg_hdr, asked, NEARFAR_CALLER);
+    if (got < 0) break;
+    messages[done].msg_len = static_cast<unsigned>(got);
+    if ((flags & MSG_WAITFORONE) != 0) flags |= MSG_DONTWAIT;
+  }
+  return done > 0 ? static_cast<int>(done) : -1;
 }
 }

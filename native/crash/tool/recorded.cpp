@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -94,11 +93,9 @@ Result<storelog::ReadLog> read_written(const char* file, bool contents) {
 
 /// Lines of stores of another thread: neither their place nor their order and kind is known.
 void print_unplaced(const storelog::Log& log) {
-  constexpr std::uint16_t outside = UINT16_MAX; // no thread of the program
   std::vector<std::uint64_t> lines;
   for (const storelog::Event& event : log.events) {
-    if (!storelog::stores(event) || event.thread == outside || event.site.is_code() ||
-        std::string_view(event.site.file()) != "unknown")
+    if (!storelog::stores(event) || event.thread == storelog::no_thread || !event.site.is_unknown())
       continue;
     for (std::uint64_t at = event.address / storelog::line_bytes * storelog::line_bytes;
          at < event.address + event.bytes; at += storelog::line_bytes)

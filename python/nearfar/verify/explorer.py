@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -15,6 +15,7 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
 from nearfar.verify.recorder import NothingRecordedError, Turn
+from nearfar.verify.symbols import Reached, source_frames
 
 #: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
@@ -46,7 +47,7 @@ def explore(
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            store = Reached.parse(fields[2])
+            store = reached(fields[2])
             line = BlamedLine(
                 int(fields[0]), fields[1] == "1", store.place, store.caller, store.calls
             )
@@ -78,7 +79,7 @@ def _take_counts(result: Exploration, fields: Sequence[str]) -> None:
 def turns(log: Path) -> list[Turn]:
     """Interleavings of created threads, from a log without any."""
     return [
-        Turn(int(f[0]), int(f[1]), Reached.parse(f[2]).place)
+        Turn(int(f[0]), int(f[1]), reached(f[2]).place)
         for kind, f in tool_output("turns", {"log": log})
         if kind == "turn"
     ]
@@ -108,7 +109,7 @@ def place_of(location: str) -> str:
 
 
 def _finding(fields: list[str]) -> Finding:
-    store, before, at = (Reached.parse(fields[number]) for number in (3, 4, 15))
+    store, before, at = (reached(fields[number]) for number in (3, 4, 15))
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
@@ -140,25 +141,11 @@ _LIBRARY = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Reached:
-    """A place; where the program called the library that it is in, or nothing; and the calls of
-    the program that led there, innermost first."""
-
-    place: str
-    caller: str
-    calls: tuple[str, ...]
-
-    @staticmethod
-    def parse(location: str) -> Reached:
-        """From the text of the native tool: each place, then where it was called from."""
-        places = [place_of(place) for place in location.split(" called from ")]
-        own = next((at for at, place in enumerate(places) if not _LIBRARY.fullmatch(place)), 0)
-        return Reached(places[0], places[own] if own else "", tuple(places[own + 1 :]))
-
-    def own(self) -> str:
-        """The place in the program, as far as it is known."""
-        return self.caller or self.place
+def reached(location: str) -> Reached:
+    """From the text of the native tool: each place, then where it was called from."""
+    places = [place_of(place) for place in location.split(" called from ")]
+    own = next((at for at, place in enumerate(places) if not _LIBRARY.fullmatch(place)), 0)
+    return Reached(places[0], places[own] if own else "", tuple(places[own + 1 :]))
 
 
 def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -226,7 +213,6 @@ def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]
 
 def with_lines(result: Exploration) -> None:
     """Replace code addresses in findings by source lines, if the programs have them."""
-    from nearfar.verify.symbols import program_calls, source_frames
 
     def all_places(finding: Finding) -> list[str]:
         own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
@@ -241,15 +227,16 @@ def with_lines(result: Exploration) -> None:
         return known.get(place, [place])[0]
 
     def with_names(line: BlamedLine) -> BlamedLine:
-        calls = program_calls(line.calls, known)
-        return replace(line, store=named(line.store), caller=named(line.caller), calls=calls)
+        at = Reached(line.store, line.caller, line.calls).with_lines(known)
+        return replace(line, store=at.place, caller=at.caller, calls=at.calls)
 
-    found = [
-        replace(
+    def with_own(finding: Finding) -> Finding:
+        at = Reached(finding.store, finding.store_caller, finding.store_calls).with_lines(known)
+        return replace(
             finding,
-            store=named(finding.store),
-            store_caller=named(finding.store_caller),
-            store_calls=program_calls(finding.store_calls, known),
+            store=at.place,
+            store_caller=at.caller,
+            store_calls=at.calls,
             before=named(finding.before),
             before_caller=named(finding.before_caller),
             held=named(finding.held),
@@ -257,9 +244,8 @@ def with_lines(result: Exploration) -> None:
             inlined_into=tuple(known.get(finding.store, [])[1:]),
             lines=[with_names(line) for line in finding.lines],
         )
-        for finding in result.findings
-    ]
-    result.findings = _merged(found)
+
+    result.findings = _merged([with_own(finding) for finding in result.findings])
 
 
 def _merged(findings: list[Finding]) -> list[Finding]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from nearfar.errors import ExitCode
-from nearfar.verify.explorer import Reached, recorded_log, tool_output
+from nearfar.verify.explorer import reached, recorded_log, tool_output
 from nearfar.verify.findings import exit_code_of
+from nearfar.verify.symbols import Reached, source_frames
 
 #: Calls by which the recorder distinguishes the ways to a place (native: Callers::most).
 _WAY = 3
@@ -111,8 +112,8 @@ class LintResult:
     findings: list[LintFinding] = field(default_factory=list)
     events: int = 0
     warnings: list[str] = field(default_factory=list)
-    incomplete: bool = False  # the program failed, or its log is truncated
-    program_failed: bool = False  # and that is all
+    incomplete: bool = False  # the log is truncated, or does not have all stores
+    program_failed: bool = False
     unseen_flushes: bool = False  # the program has flushes that the recorder did not see
 
     @property
@@ -122,12 +123,12 @@ class LintResult:
 
     @property
     def verdict(self) -> str:
-        """``clean``: the run is complete and has no error; ``inconclusive``: incomplete."""
+        """``clean``: the run is complete and has no error; ``inconclusive``: neither."""
         if any(self._is_certain(finding) for finding in self.findings):
             return "violation"
         if self.errors:
             return "inconclusive"
-        return "inconclusive" if self.incomplete else "clean"
+        return "inconclusive" if self.incomplete or self.program_failed else "clean"
 
     def _is_certain(self, finding: LintFinding) -> bool:
         if self.unseen_flushes and finding.rule in _NEED_FLUSH:
@@ -164,11 +165,10 @@ def lint(log: Path, judge: Path) -> LintResult:
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "lint":
-            at, other = map(Reached.parse, fields[1:3])
+            at, other = map(reached, fields[1:3])
             address, size, times = map(int, fields[3:6])
-            place, library = (at.caller, at.place) if at.caller else (at.place, "")
             result.findings.append(
-                LintFinding(fields[0], place, other.own(), address, size, times, library)
+                LintFinding(fields[0], at.own(), other.own(), address, size, times, _library(at))
             )
         elif kind == "call":
             found = result.findings[-1]
@@ -215,28 +215,28 @@ def _joined(first: LintFinding, again: LintFinding) -> LintFinding:
     return replace(first, times=first.times + again.times, other_calls=others)
 
 
+def _library(at: Reached) -> str:
+    """The place that the program called, if that is not its own."""
+    return at.place if at.caller else ""
+
+
 def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """The findings with source lines for code addresses, where the programs have them."""
-    from nearfar.verify.symbols import is_of_system, program_calls, source_frames
-
     found = list(findings)
     known = source_frames(
         {place for f in found for place in (f.place, f.library, f.other, *f.calls)}
     )
 
-    def named(finding: LintFinding) -> LintFinding:
-        place, *outward = known.get(finding.place, [finding.place])
-        library, other = (known.get(at, [at])[0] for at in (finding.library, finding.other))
-        calls = program_calls(finding.calls, known)
-        if calls and not library and is_of_system(place):  # a template that is not inlined
-            library, place, calls = place, calls[0], calls[1:]
+    def named(f: LintFinding) -> LintFinding:
+        at = Reached(f.library, f.place, f.calls) if f.library else Reached(f.place, "", f.calls)
+        at = at.with_lines(known)
         return replace(
-            finding,
-            place=place,
-            other=other,
-            library=library,
-            inlined_into=tuple(outward),
-            calls=calls,
+            f,
+            place=at.own(),
+            other=known.get(f.other, [f.other])[0],
+            library=_library(at),
+            inlined_into=tuple(known.get(f.place, [])[1:]),
+            calls=at.calls,
         )
 
     return [named(finding) for finding in found]

@@ -28,8 +28,8 @@ HEAP_FILE = "memfd:nearfar-crash-heap"
 _HEAP_IS_FULL = "the heap is full"
 #: The line that says that a fault is not the recorder's (native/crash/runtime/recording.cpp).
 _OWN_FAULT = "a fault is its own"
-#: The line that says that the kernel could not store to the pool (the same file).
-_REFUSED_CALL = "a system call was refused"
+#: Begins the line on a call that failed because it stores to the pool (the same file).
+_REFUSED_CALL = "a system call was refused "
 #: Begin lines on files that the program maps otherwise (native/crash/runtime/recording.cpp).
 _MAPPED_UNSEEN, _MAPPED_EMPTY = "mapped unseen ", "mapped empty "
 #: Begins a note on a process that maps a pool where there is a log already.
@@ -138,17 +138,17 @@ def record(
     return done.returncode
 
 
-def unrecorded(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
-    """What a program did that is not in its log, in sentences: how it failed, and which other
-    processes stored to the pool, or can have."""
-    found = []
-    if code:
-        found.append(
-            f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"
-        )
-    return found + [
-        f"{way}: {missing}" for way, missing, _ in _ways_past_the_recorder(program, log)
-    ]
+def failure(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
+    """How a program failed, in a sentence; nothing if it did not."""
+    if not code:
+        return []
+    return [f"{program[0]} {_ending(log, recorder, code)}; what it did until then is judged"]
+
+
+def unrecorded(program: Sequence[str], log: Path) -> list[str]:
+    """What a program did that is not in its log, in sentences: which other processes stored to the
+    pool, or can have, and which calls could not."""
+    return [f"{way}: {missing}" for way, missing, _ in _ways_past_the_recorder(program, log)]
 
 
 def _ways_past_the_recorder(program: Sequence[str], log: Path) -> list[tuple[str, str, str]]:
@@ -173,10 +173,11 @@ def _ways_past_the_recorder(program: Sequence[str], log: Path) -> list[tuple[str
         way = "the program also maps the pool in a way that the recorder does not see"
         step = "map the pool by mmap() of the C library only, with its size"
         found.append((way, "what it stores there is not judged", step))
-    if _REFUSED_CALL in notes:
-        way = "the recorder makes the pages of the pool read-only"
-        missing = "a system call of the program failed with EFAULT"
-        found.append((way, missing, "use --recorder instrumented"))
+    for line in sorted(notes):
+        if line.startswith(_REFUSED_CALL):
+            way = "the recorder makes the pages of the pool read-only"
+            missing = f"{line.removeprefix(_REFUSED_CALL)} failed with EFAULT"
+            found.append((way, missing, "use --recorder instrumented"))
     return found
 
 
@@ -191,6 +192,8 @@ def _ending(log: Path, recorder: str, code: int) -> str:
             f"{how}: a stack of it lies in the pool or is full, so that no store can be recorded;"
             " try --recorder instrumented"
         )
+    if -code == signal.SIGXFSZ:
+        return f"{how}: its limit of file sizes (ulimit -f) holds for the log of the recorder, too"
     if -code != signal.SIGBUS or pool is None:
         return how
     if _is_full(pool):
@@ -233,7 +236,7 @@ def explaining_end(program: Sequence[str], log: Path, recorder: str, code: int) 
         why = "; ".join(reason for reason, _ in reasons)
         raise MachineError(f"{error.what} ({why})", reasons[0][1]) from None
     except NearfarError as error:
-        if code != -signal.SIGBUS and not _is_lost_fault(log, recorder, code):
+        if code >= 0:  # no signal
             raise
         how = f"{program[0]} {_ending(log, recorder, code)}"
         raise type(error)(f"{error.what} ({how})", error.next_step) from None

@@ -63,10 +63,32 @@ def source_frames(places: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def program_calls(calls: Iterable[str], known: Mapping[str, list[str]]) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Reached:
+    """A place; where the program called the library or system header that it is in, or nothing;
+    and the calls of the program that led there, innermost first."""
+
+    place: str
+    caller: str = ""
+    calls: tuple[str, ...] = ()
+
+    def own(self) -> str:
+        """The place in the program, as far as it is known."""
+        return self.caller or self.place
+
+    def with_lines(self, known: Mapping[str, list[str]]) -> Reached:
+        """The same by source lines, which :func:`source_frames` found."""
+        place, caller = (known.get(at, [at])[0] for at in (self.place, self.caller))
+        calls = program_calls(self.calls, known)
+        if calls and not caller and is_of_system(place):  # a template that is not inlined
+            caller, *calls = calls
+        return Reached(place, caller, tuple(calls))
+
+
+def program_calls(calls: Iterable[str], known: Mapping[str, list[str]]) -> list[str]:
     """Source lines of calls, inlined ones with the lines around them; those of the program only."""
     lines = (line for call in calls for line in known.get(call, [call]))
-    return tuple(line for line in lines if not _OUTSIDE.match(line))
+    return [line for line in lines if not _OUTSIDE.match(line)]
 
 
 def _own(frames: list[str]) -> list[str]:

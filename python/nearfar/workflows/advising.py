@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from nearfar.place.memory_costs import Memory
     from nearfar.records.profile import Host, Profile
-    from nearfar.tracing.caches import Caches
     from nearfar.workflows.advice_loads import Loaded
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured, Recording

@@ -16,6 +16,7 @@ from nearfar.verify.images import folder_for, keep, story_of
 from nearfar.verify.recorder import (
     Turn,
     explaining_end,
+    failure,
     record,
     scratch_folder,
     unrecorded,
@@ -166,10 +167,11 @@ def _run_once(
             result.warnings.append(
                 f"no argument of {work.program[0]} names its pool: it is not started on images"
             )
-        result.program_failed = code != 0
-        missing = unrecorded(work.program, scratch / "log", work.recorder, code)
+        failed = failure(work.program, scratch / "log", work.recorder, code)
+        missing = unrecorded(work.program, scratch / "log")
+        result.program_failed = bool(failed)
         result.recording_cut_short |= bool(missing)
-        result.warnings += missing
+        result.warnings += failed + missing
         origin = {"verb": "run", **asked, **how, "reopening": result.reopening}
         keep(result, recording.folder, origin)
     return result

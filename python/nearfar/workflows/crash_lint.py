@@ -8,6 +8,7 @@ from nearfar.verify.lint import lint as read
 from nearfar.verify.recorder import (
     HEAP_FILE,
     explaining_end,
+    failure,
     memory_of_judge,
     record,
     scratch_folder,
@@ -29,11 +30,12 @@ def lint(
         code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
         with explaining_end(program, scratch / "log", recorder, code):
             result = read(scratch / "log", memory)
-        missing = unrecorded(program, scratch / "log", recorder, code)
+        failed = failure(program, scratch / "log", recorder, code)
+        missing = unrecorded(program, scratch / "log")
         judged = recorded_pool(scratch / "log")
-    result.program_failed = code != 0 and not result.incomplete and len(missing) == 1
+    result.program_failed = bool(failed)
     result.incomplete |= bool(missing)
-    result.warnings += missing
+    result.warnings += failed + missing
     if heap_bytes and judged and not judged.name.startswith(HEAP_FILE):
         result.warnings.append(f"--heap has no effect: {program[0]} maps {judged} first")
     request: dict[str, object] = {"verb": "crash lint", "program": program, "recorder": recorder}

@@ -16,8 +16,8 @@ def findings(result: LintResult) -> Text:
     notes = len(result.findings) - result.errors
     counts = f"{_count(result.errors, 'error')}, {_count(notes, 'note')}"
     tail = ""
-    if result.incomplete:
-        why = "the program failed" if result.program_failed else "the recording is incomplete"
+    if result.incomplete or result.program_failed:
+        why = "the recording is incomplete" if result.incomplete else "the program failed"
         tail = f"; {why}" if result.errors else f"; inconclusive: {why}"
     return verbatim(
         *map(_line, result.findings), f"{counts} in {result.events:,} recorded events{tail}"
