@@ -29,7 +29,7 @@ struct ArrayKernel {
   unsigned loaded_bytes; ///< per element
   unsigned stored_bytes; ///< per element
   bool allocates;        ///< stored lines are read first (write-allocate); these bytes do not count
-  bool skipped_by_probe; ///< only `bench stream` measures it (KERNELS in measure/stream.py)
+  bool skipped_by_probe; ///< benchmarks alone measure it, such as `bench stream`
   /// The loop. Returns the sum of the loaded words (unsigned, modulo 2^64), or 0 if it stores.
   std::uint64_t (*run)(const Slice&);
   /// Computes the expected elements of a, b and c after a pass from those before it. The results of
