@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hmalloc_build import compile_c
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 
 MIB = 1 << 20
 
@@ -29,7 +29,7 @@ rule far globals=name:
 PROMISE = "".join(
     f"{line}\n"
     for line in Promise(
-        heap=HeapPromise(
+        whole=PlanPromise(
             allocated_bytes=0, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
         ),
         rules=[

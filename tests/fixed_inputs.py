@@ -55,12 +55,21 @@ def _program_takes(seconds: float) -> None:
 
 def neighbors_use_one_cpu() -> None:
     """Every series of measurements finds that other processes used one CPU all the time."""
-    from nearfar.noise import Verdict, Watch
+    from nearfar.noise import Watch
+    from nearfar.records.noise import NoiseRecord
 
-    def verdict(watch: Watch) -> Verdict:
+    def verdict(watch: Watch) -> NoiseRecord:
         found = watch._reasons(1.0, 1.0, 0.0, [])
         reasons = [f"{watch.name} – {reason}" for _, reason in found]
-        return Verdict(bool(reasons), reasons, 1.0, 0.0, 1.0, 0.0)
+        return NoiseRecord(
+            noisy=bool(reasons),
+            reasons=reasons,
+            foreign_cpus=1.0,
+            steal=0.0,
+            least_cpu_share=1.0,
+            worst_spread=0.0,
+            series=1,
+        )
 
     _replace(Watch, "verdict", verdict)
 

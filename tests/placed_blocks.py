@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 
 BLOCKS, BYTES = 200, 100_000
 SCRIPT = f"held = [bytes([n]) * {BYTES} for n in range({BLOCKS})]"
@@ -13,7 +13,7 @@ def plan() -> str:
     reported: dict[str, object] = {"allocations": BLOCKS, "reads": 0, "writes": 0, "stall_share": 0}
     large = {**reported, "allocated_bytes": BLOCKS * BYTES, "peak_bytes": BLOCKS * BYTES}
     small = {**reported, "allocated_bytes": 1000, "peak_bytes": 1000}
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=BLOCKS * BYTES + 1000,
         peak_bytes=BLOCKS * BYTES + 1000,
         near_bytes=1000,
@@ -24,5 +24,5 @@ def plan() -> str:
         RulePromise.model_validate({**large, "rule": 1, "tier": "far", "at": "blocks"}),
         RulePromise.model_validate({**small, "rule": 2, "tier": "near", "at": "the rest"}),
     ]
-    promise = Promise(heap=heap, rules=rules)
+    promise = Promise(whole=whole, rules=rules)
     return "\n".join(["hmalloc-plan 1", *promise.lines(), "rule far size=64KiB..", "rule near"])

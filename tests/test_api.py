@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
@@ -115,6 +116,19 @@ def test_errors_of_the_native_core_are_errors_of_the_package() -> None:
     with pytest.raises(BadInputError) as refused:
         nearfar.probe("drma")
     assert "unknown tier 'drma'" in refused.value.what
+
+
+@pytest.mark.parametrize(
+    ("subject", "why"),
+    [({}, "name one of"), ({"pid": 1, "emulate": True}, "a running process cannot be emulated")],
+)
+def test_a_subject_that_cannot_be_observed_is_refused(
+    subject: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInputError) as refused:
+        nearfar.advise([], nearfar.Options(out=tmp_path / "run"), **subject)
+    assert why in refused.value.what
+    assert not (tmp_path / "run").exists()
 
 
 def test_fields_without_effect_are_refused() -> None:

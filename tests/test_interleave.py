@@ -304,7 +304,8 @@ def test_the_answer_is_written_as_a_plan_with_weights(
     assert plan.tiers["far"] == "numa:2"
     assert [rule.tier for rule in plan.rules] == ["near", "near7far1", "far"]
     promise = read_promise(tmp_path / "p.plan")
-    assert promise.heap.allocated_bytes == 8000 + 10_000_000_000
+    assert promise.whole.allocated_bytes == 8000 + 10_000_000_000
+    assert promise.whole.peak_bytes == 8000 + 50_000_000_000  # with the mapping
     assert [rule.at for rule in promise.rules] == ["index", "columns", "log"]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, max_bytes
 from nearfar.place.plan_writer import plan_text
-from nearfar.place.promise import HeapPromise
+from nearfar.place.promise import PlanPromise
 from nearfar.place.rules import MAX_RULES, rules_for
 from nearfar.place.sites import Frame, Site
 from nearfar.plan_files.reader import read_plan
@@ -178,7 +178,7 @@ def test_a_site_that_no_plan_can_name_gets_no_rule() -> None:
 
 @pytest.mark.parametrize("budget", [None, 500])
 def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=400,
         peak_bytes=400,
         near_bytes=200,
@@ -188,7 +188,7 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
     )
     sites = [site(1, 0x10), site(2, 0x20)]
     text = plan_text(
-        sites, NearParts.whole({1}), {1: 1.0}, heap, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"]
+        sites, NearParts.whole({1}), {1: 1.0}, whole, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"]
     )
     lines = text.splitlines()
     assert lines[0] == "hmalloc-plan 1"
@@ -202,14 +202,14 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
 
 
 def test_a_plan_of_samples_promises_no_traffic_and_names_the_sizes_of_its_rules() -> None:
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=400, peak_bytes=400, near_bytes=0, slowdown=1.1, slowdown_all_far=1.1
     )
     region = replace(
         site(1, kind="mapping", size=8 << 20), selector="map=anonymous size=16777216..67108863"
     )
     labels = {1: "anonymous memory of 16 MiB to 64 MiB"}
-    text = plan_text([region], NearParts(), {}, heap, labels, ["process 7"], attached=True)
+    text = plan_text([region], NearParts(), {}, whole, labels, ["process 7"], attached=True)
     # as the table has it, and as the rule has it: no larger one is excluded
     assert "at=anonymous_memory_of_16_MiB_to_64_MiB_(rule:_1_MiB_and_more)" in text
     assert "rule far map=anonymous size=1048576..\n" in text
@@ -217,19 +217,19 @@ def test_a_plan_of_samples_promises_no_traffic_and_names_the_sizes_of_its_rules(
     assert "writes=" not in text
     assert "nearfar run --check" not in text
     assert "`nearfar place --pid` moves" in text
-    counted = heap.model_copy(update={"caches": "l1=1"})
+    counted = whole.model_copy(update={"caches": "l1=1"})
     text = plan_text([region], NearParts(), {}, counted, labels, ["p"])
     assert re.search(r" reads=\d+ writes=\d+ ", text)
     assert "nearfar run --check" in text
 
 
 def test_sites_on_both_memories_have_tiers_with_weights(tmp_path: Path) -> None:
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=400, peak_bytes=400, near_bytes=200, slowdown=1.1, slowdown_all_far=2.0
     )
     sites = [site(1, 0x10), site(2, 0x20), site(3, 0x30), site(4, 0x40, 0x50), site(5, 0x40)]
     placing = NearParts({1: 8, 2: 5, 4: 4, 5: 5}, (0, 2))
-    text = plan_text(sites, placing, {}, heap, {}, ["p"])
+    text = plan_text(sites, placing, {}, whole, {}, ["p"])
     chain = "site=" + "ab" * 20
     assert [line for line in text.splitlines() if line.startswith(("tier", "rule"))] == [
         "tier near1far1 numa:0+2,weights=1:1",

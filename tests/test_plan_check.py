@@ -14,7 +14,7 @@ from hmalloc_build import compile_c
 from nearfar.errors import BadInputError
 from nearfar.place.attached.checking import hold_placement
 from nearfar.place.checking import hold
-from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise, read_promise
 from nearfar.place.sites import Frame, Site
 from nearfar.place.statistics_files import parse_statistics
 from nearfar.place.traffic import Traffic, count, rules_by_site
@@ -50,14 +50,14 @@ def promised(rule: int, tier: str, size: int, **more: object) -> RulePromise:
 
 def promise(*rules: RulePromise) -> Promise:
     total = sum(rule.allocated_bytes for rule in rules)
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=total,
         peak_bytes=total,
         near_bytes=total // 2,
         slowdown=1.1,
         slowdown_all_far=2.5,
     )
-    return Promise(heap=heap, rules=list(rules))
+    return Promise(whole=whole, rules=list(rules))
 
 
 def plan(folder: Path, reported: Promise, *rules: str) -> Path:
@@ -80,7 +80,7 @@ def counted(*, nodes: int = 0, **rules: dict[str, int]) -> ProcessStatistics:
 def test_a_promise_survives_its_file(tmp_path: Path) -> None:
     reported = promise(promised(1, "near", 100), promised(2, "far", 300, at="a file.c:7"))
     found = read_promise(plan(tmp_path, reported, "rule near"))
-    assert found.heap == reported.heap
+    assert found.whole == reported.whole
     assert [rule.at for rule in found.rules] == ["three_sites.c:1", "a_file.c:7"]
 
 
@@ -132,7 +132,7 @@ def mapped(memory: RuleMemory, **counts: int) -> RuleStatistics:
 
 def test_mappings_are_compared_with_each_other() -> None:
     reported = promise(promised(1, "far", 600), promised(2, "far", 900), promised(3, "far", 100))
-    reported.heap.allocated_bytes = 600
+    reported.whole.allocated_bytes = 600
 
     def held(small: int, unknown: int = 0, **globals_: int) -> Check:
         rules = {
@@ -164,7 +164,7 @@ def a_virtual_machine(heap_unknown: int, misplaced_kib: int) -> Check:
     """Its mapping of 150 MiB, the rule after 25 small sites of the heap, as in plans of advice."""
     small = [promised(number, "near", 80 * KIB) for number in range(1, 26)]
     reported = promise(*small, promised(26, "far", 150 * KIB * KIB, at="heap of the collector"))
-    reported.heap.allocated_bytes = 25 * 80 * KIB
+    reported.whole.allocated_bytes = 25 * 80 * KIB
     rules = {
         rule.rule: RuleStatistics(tier="near", counts={"allocated_bytes": 80 * KIB})
         for rule in small

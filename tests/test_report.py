@@ -240,6 +240,16 @@ def test_a_mapped_picture_names_its_own_blocks_only() -> None:
     ]
 
 
+def test_page_faults_are_shown_next_to_their_method() -> None:
+    result = factories.mapped()
+    section = mapped.section(Context(factories.study(sections=Sections(mapped=result))))
+    assert section is not None
+    (table,) = [table for table in section.tables if "Page faults per GiB" in table.columns]
+    assert len(table.rows) == len(result.points)
+    labels = [tuple(cell.text for cell in row[:2]) for row in table.rows]
+    assert len(set(labels)) == len(labels)
+
+
 def test_the_first_screen_says_how_fast_how_far_how_sure_and_what_next() -> None:
     page = render(factories.judged())
     first = Page(page[: page.index("</header>")] + "</header></body></html>").text()

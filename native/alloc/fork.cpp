@@ -140,7 +140,7 @@ bool adopt_private(TierHeap& tier, const TierCopy& copy) {
     return false;
   if (os::make_writable(tier.base(), tier.base() + writable) != 0) return false;
   TierBacking& backing = tier.runs.backing();
-  backing.mapped_bytes = 0;
+  backing.file_bytes = 0;
   backing.anonymous = backing.mapped = backing.known_zero = true;
   backing.by_chunk = backing.sync = false;
   return true;

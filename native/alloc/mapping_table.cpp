@@ -30,7 +30,7 @@ SharedOrigin* MappingTable::share(const MappingOrigin& origin) {
   return memory == nullptr ? nullptr : new (memory) SharedOrigin{origin, 0};
 }
 
-void MappingTable::discard(SharedOrigin* shared) {
+void MappingTable::free_if_unused(SharedOrigin* shared) {
   if (shared != nullptr && shared->intervals == 0) memory_.release(shared, sizeof(SharedOrigin));
 }
 
@@ -107,7 +107,7 @@ void MappingTable::absorb_neighbors(MappedInterval& interval) {
     interval.end = std::max(interval.end, other.end);
     widen(shared->origin, other.shared->origin);
     remove_node(link);
-    discard(other.shared);
+    free_if_unused(other.shared);
   };
   if (Node** before = find(interval.begin - 1);
       *before != nullptr && (*before)->interval.end == interval.begin)

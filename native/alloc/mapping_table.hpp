@@ -37,17 +37,17 @@ public:
   MappingTable& operator=(const MappingTable&) = delete;
 
   /// A copy of the origin for intervals; nullptr if memory is exhausted. To be passed to insert(),
-  /// or to discard().
+  /// or to free_if_unused().
   SharedOrigin* share(const MappingOrigin& origin);
   /// Frees an origin that no interval uses.
-  void discard(SharedOrigin* shared);
+  void free_if_unused(SharedOrigin* shared);
   /// Keeps an origin while its last interval may be removed, until drop(). Both accept nullptr.
   static void keep(SharedOrigin* shared) {
     if (shared != nullptr) ++shared->intervals;
   }
   void drop(SharedOrigin* shared) {
     if (shared != nullptr) --shared->intervals;
-    discard(shared);
+    free_if_unused(shared);
   }
 
   /// Whether a new interval and adjacent ones with the same rule become one. Their origins have to
@@ -65,7 +65,7 @@ public:
   }
 
   /// Removes the first part of an interval that is in [begin, end), and stores it in `removed`: its
-  /// origin lives until discard(), or until an interval is inserted. Returns false if there is
+  /// origin lives until free_if_unused(), or until an interval is inserted. Returns false if there is
   /// none.
   bool take_first(std::uintptr_t begin, std::uintptr_t end, MappedInterval& removed);
 

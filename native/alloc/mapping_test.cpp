@@ -204,7 +204,7 @@ TEST_CASE("a table of intervals is cut where memory is unmapped") {
   while (table.take_first(0, UINTPTR_MAX, removed)) {
   }
   CHECK(shared->intervals == 0);
-  table.discard(shared);
+  table.free_if_unused(shared);
 }
 
 TEST_CASE("a table does what a map of pages does") {
@@ -292,5 +292,5 @@ TEST_CASE("a table takes intervals at falling addresses, as the kernel maps memo
     REQUIRE(removed.begin == somewhere + i * 2 * page);
   }
   CHECK_FALSE(table.take_first(0, UINTPTR_MAX, removed));
-  table.discard(shared);
+  table.free_if_unused(shared);
 }

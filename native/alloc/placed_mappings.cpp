@@ -162,7 +162,7 @@ void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer,
     }
     at = part.end;
   }
-  table_.discard(shared);
+  table_.free_if_unused(shared);
 }
 
 /// Places and records an area; stripes separately, because each is a mapping of the kernel's, and
@@ -228,7 +228,7 @@ void PlacedMappings::forget(os::Area area) {
   MappedInterval removed;
   while (table_.take_first(area.begin, area.end, removed)) {
     count_removed(removed);
-    table_.discard(removed.shared);
+    table_.free_if_unused(removed.shared);
   }
 }
 

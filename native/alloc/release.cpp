@@ -51,8 +51,8 @@ bool Allocator::push(TierStacks& stacks, unsigned size_class, std::uint16_t owne
   return owner == stacks.owner ? stack.push(ref) : stack.push_to_return(ref);
 }
 
-/// Frees a block whose span is not that of the fast path of release(): the fast path while the
-/// quarantine is on.
+/// Frees a block that the fast path of release() does not take. While the quarantine is on, this is
+/// the fast path.
 void Allocator::release_late(void* ptr, const Span& span, TierStacks& stacks) {
   Quarantine* blocks = stacks.quarantine;
   if (blocks == nullptr || span.owner() != stacks.owner) return release_cached(ptr);

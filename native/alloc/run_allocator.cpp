@@ -332,7 +332,8 @@ std::uint32_t RunAllocator::clear_dirty(std::uint32_t first, std::uint32_t spans
   return dirty;
 }
 
-bool RunAllocator::discard(std::uint32_t first, std::uint32_t spans) const {
+/// Returns pages of free spans to the system. Returns whether they are zero when used again.
+bool RunAllocator::discard_to_zero(std::uint32_t first, std::uint32_t spans) const {
   std::byte* at = window_.span_address(first);
   const std::size_t bytes = std::size_t{spans} << span_shift;
   if (backing_.anonymous) return os::discard(at, bytes) == 0;
@@ -388,7 +389,7 @@ std::size_t RunAllocator::purge_run(std::uint32_t run, std::uint32_t spans, bool
     const std::uint32_t dirty = clear_dirty(at, part);
     if (backing_.by_chunk && !backing_.anonymous) clear_bits(committed_, at, part);
     lock_.unlock();
-    const bool zero = discard(at, part);
+    const bool zero = discard_to_zero(at, part);
     if (zero) bytes += std::size_t{dirty} << span_shift;
     lock_.lock();
     if (!zero) backing_.known_zero = false; // pages locked by mlock keep their contents

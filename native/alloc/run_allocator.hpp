@@ -3,7 +3,7 @@
 // Free runs are kept in bins by length, eight per doubling, and coalesced with free neighbors. A
 // new run is taken from the first runs of its own bin, else from the first nonempty bin whose runs
 // all fit, else at the frontier, else from any run that fits. All spans from the frontier on are
-// free. All metadata is in the span table: nothing is stored in the tier.
+// free. Metadata is in the span table and in bitmaps: nothing is stored in the tier.
 //
 // Metadata and anonymous memory become writable when the frontier reaches them, because RLIMIT_DATA
 // limits what is writable.
@@ -27,13 +27,13 @@ inline constexpr std::uint32_t no_span = UINT32_MAX;
 
 /// The memory behind a tier, and how spans of it are made available.
 struct TierBacking {
-  os::LibraryDescriptor file;   ///< of a tier in a file or device; the program may close it
-  std::size_t mapped_bytes = 0; ///< of the file or device, from the tier's first span
+  os::LibraryDescriptor file; ///< of a tier in a file or device; the program may close it
+  std::size_t file_bytes = 0; ///< mapped of the file or device, from the tier's first span
   bool anonymous = true;
   bool sync = false;      ///< mapped with MAP_SYNC
   bool by_chunk = false;  ///< commit() makes spans available
   bool mapped = false;    ///< the tier's part of the window is mapped as a whole
-  bool known_zero = true; ///< spans never written, or discarded, read as zero
+  bool known_zero = true; ///< spans that were never written, or were discarded, are zero
   TierOptions options;
 };
 
@@ -96,7 +96,7 @@ public:
     const os::LockGuard guard(lock_);
     return backing_.options;
   }
-  /// The part of them that memory of the program is placed by.
+  /// The part of them by which the program's own mappings are placed.
   NodePolicy node_policy() {
     const os::LockGuard guard(lock_);
     return backing_.options;
@@ -167,7 +167,7 @@ private:
   std::uint32_t detach_purgeable(unsigned bin, bool all);
   std::uint32_t detach_purgeable_tail(bool all, std::uint32_t& first);
   std::size_t purge_run(std::uint32_t run, std::uint32_t spans, bool all);
-  bool discard(std::uint32_t first, std::uint32_t spans) const;
+  bool discard_to_zero(std::uint32_t first, std::uint32_t spans) const;
 
   os::Lock lock_ NEARFAR_LOCK_LEVEL(runs);
   Window& window_;

@@ -40,7 +40,7 @@ public:
   void remove_in_child(bool interrupted);
 
   bool ready() const { return state_.load(std::memory_order_acquire) == TierState::ready; }
-  /// Whether the tier is memory that other mappings can share by a policy, not a file or device.
+  /// Whether a memory policy can place other mappings in this tier: it is not a file or device.
   bool is_memory() const { return runs.backing().anonymous; }
   bool absent() const { return state_.load(std::memory_order_relaxed) == TierState::absent; }
   const char* name() const { return name_; }

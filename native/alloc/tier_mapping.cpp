@@ -60,7 +60,7 @@ Status map_file(TierHeap& tier, const TierOptions& options, std::size_t bytes) {
   if (const int code = os::map_file_at(base, bytes, fd, 0, backing.sync, place); code != 0)
     return map_error(code, options);
   backing.mapped = true;
-  backing.mapped_bytes = bytes;
+  backing.file_bytes = bytes;
   backing.by_chunk = options.reserve == Reserve::chunk && !device;
   // If the mapping can be populated, the tier grows without a descriptor (Linux 5.14).
   if (options.spec.kind->prefaults && os::populate(base, os::page_bytes) == 0) backing.file.close();
@@ -126,8 +126,8 @@ void unmap_tier(TierHeap& tier) {
   backing.file.close();
   if (tier.window().reserved)
     os::reserve_fixed(tier.base(), tier.slot_bytes());
-  else if (backing.mapped_bytes > 0)
-    os::unmap(tier.base(), backing.mapped_bytes);
+  else if (backing.file_bytes > 0)
+    os::unmap(tier.base(), backing.file_bytes);
   backing = TierBacking{};
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::size_t tier_name_bytes = 32; ///< with the final zero
 enum class Reserve : std::uint8_t { sparse, chunk, full };
 enum class ForkPolicy : std::uint8_t { make_private, copy, deny };
 
-/// The part of the options that memory of NUMA nodes is placed by.
+/// The options that decide on which NUMA nodes pages are.
 struct NodePolicy {
   os::Policy policy = os::Policy::local;
   unsigned long nodes = 0;

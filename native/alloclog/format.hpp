@@ -56,7 +56,7 @@ constexpr Entry half_of(std::uint64_t address) {
 inline constexpr unsigned max_frames = 4;
 
 /// The smallest size of the class that a size is in. Classes are a factor of 2 wide; from 1 to 64 KiB,
-/// where buffers and pages with their headers are, a sixteenth of that.
+/// where buffers and pages with their headers are, each doubling has 16 classes.
 constexpr std::uint64_t least_of_class(std::uint64_t bytes) {
   const bool is_fine = bytes >= 1 << 10 && bytes < 64 << 10;
   const int dropped = static_cast<int>(std::bit_width(bytes)) - (is_fine ? 5 : 1);

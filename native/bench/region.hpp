@@ -20,7 +20,7 @@ public:
   virtual void end(std::size_t thread) = 0;
 };
 
-/// A thread's own edge of a region, which may be none.
+/// A thread, and the region that it enters and leaves. Without a region, the calls do nothing.
 struct RegionEdge {
   MeasuredRegion* region = nullptr;
   std::size_t thread = 0;

@@ -38,7 +38,7 @@ void register_kernels(nb::module_& module) {
       d["loaded_bytes"] = k.loaded_bytes;
       d["stored_bytes"] = k.stored_bytes;
       d["allocates"] = k.allocates;
-      d["stream_alone"] = k.stream_alone;
+      d["skipped_by_probe"] = k.skipped_by_probe;
       list.append(d);
     }
     return list;

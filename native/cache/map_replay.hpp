@@ -50,8 +50,8 @@ struct MapReplay {
 };
 
 /// All variants in one pass. Refuses no operations, more than 10^8, and no variants.
-/// For gets and removals, the replay starts with empty caches, so late that insertions (at least a
-/// line each) and the shuffle still fill them twice before the first visit.
+/// For gets and removals, the caches are empty at first and see only the last insertions: as many as,
+/// with at least a line each and the shuffle, fill them twice before the first visit.
 Result<MapReplay> replay_map(const MapReplayPlan& plan, MapOperation operation);
 
 /// glibc's rand_r: 31 bits; advances the seed.

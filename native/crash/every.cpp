@@ -8,7 +8,7 @@
 //         4, 5            the same for all stores, those of libraries too
 //         6 recoveries    crashes during recovery (up to 1/2 of the budget)
 //         7 and later     a share of all images, four times larger in each pass
-// Known   Where images of a series fail by what is known well, passes before 7 leave the rest of it.
+// Known   After two images of a series fail by a well-known finding, passes before 7 skip its rest.
 // Old     Lines not stored to since the previous failure point are varied together, not one by one:
 //         a library that never flushes them would cost hundreds of images per point.
 #include <algorithm>
@@ -36,7 +36,8 @@ bool is_new(const Piece& piece, std::size_t since, bool recovery) {
 
 /// Whether another pass is needed and possible. states_left is valid only after a share pass.
 bool Explorer::another_pass() {
-  const bool every = result_.states_left == 0; // but recoveries, which may not be known
+  // Of crashes of the program itself; those of recoveries are added below.
+  const bool every = result_.states_left == 0;
   const bool idle = result_.states == std::exchange(states_before_, result_.states);
   for (const auto& [image, left] : uncrashed_)
     result_.states_left += left;

@@ -12,7 +12,7 @@
 
 namespace nearfar::crash {
 
-/// What the program left out. A new one also needs: name() in blame.cpp, MISSING in
+/// What the program left out. A new one also needs: name() in finding.cpp, MISSING in
 /// python/nearfar/verify/findings.py, "Verdict" in docs/tutorials/crash.md.
 enum class Missing : std::uint8_t {
   flush,      ///< the store was not written back

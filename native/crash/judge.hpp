@@ -19,11 +19,13 @@
 namespace nearfar::crash {
 
 /// Errors come before notes: findings are listed in this order. A new rule also needs: name() in
-/// crash/lint.cpp, RULES in python/nearfar/verify/lint.py (SARIF follows from it), the help in
-/// python/nearfar/cli/crash/lint.py and its snapshot, docs/tutorials/crash.md,
-/// docs/coming-from/pmemcheck.md, CHANGELOG.md; a case in lint_test.cpp, and a marked line in
-/// tests/programs/lint.c with the counts in tests/test_crash_lint.py. crash/tool/lint.cpp leaves out
-/// rules that stores which were not seen would make wrong.
+/// crash/lint.cpp and RULES in python/nearfar/verify/lint.py (SARIF follows from it), both in the
+/// order of this enumeration; the help in python/nearfar/cli/crash/lint.py and its snapshot,
+/// docs/tutorials/crash.md, docs/coming-from/pmemcheck.md, CHANGELOG.md; a case in lint_test.cpp, and
+/// a marked line in tests/programs/lint.c with the counts in tests/test_crash_lint.py, or for
+/// transactions in a program in that test. If stores were not seen, crash/tool/lint.cpp leaves out
+/// rules that this makes unreliable; if flushes were not seen, findings of _NEED_FLUSH in
+/// verify/lint.py are not certain.
 enum class Rule : std::uint32_t {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush
@@ -93,8 +95,8 @@ public:
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 
-  /// Adds what is not durable and transactions that are open. Of a program that did not end by itself,
-  /// only what a fence has passed: the rest could have been flushed.
+  /// Adds what is not durable and transactions that are open. If the program was killed, adds only
+  /// stores after which their thread made a fence: it might still have flushed the others.
   void finish(bool ended);
   /// Each rule and site once, in any order.
   std::span<const JudgedFinding> findings() const { return {findings_, head_->findings}; }

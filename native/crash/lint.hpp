@@ -27,7 +27,8 @@ struct LintFinding {
   storelog::Site other;
   std::uint64_t address = 0; ///< of the first occurrence, from the start of the pool
   std::uint32_t bytes = 0;
-  std::uint64_t count = 0; ///< how often; for unflushed and unfenced, ranges of bytes left
+  /// Occurrences; for unflushed and unfenced, byte ranges that are not durable at the end.
+  std::uint64_t count = 0;
   std::vector<storelog::Site> calls; ///< that led to `site` when it was first seen, innermost first
 };
 

@@ -60,8 +60,7 @@ struct Piece {
 /// A line with stores that may or may not be durable.
 struct PendingLine {
   std::uint32_t line = 0;
-  /// Differs from that of every line and time with other pieces, but for some that were added, or with
-  /// other durable contents.
+  /// Unique to a line. Changes when pieces become durable, but not when pieces are added.
   std::uint64_t generation = 0;
   std::vector<Piece> pieces; ///< in program order
   std::uint8_t host = 0;     ///< in whose caches it is dirty

@@ -14,7 +14,7 @@ using storelog::line_bytes;
 
 namespace {
 
-/// A turn, and the how manyth of its place it is.
+/// A turn, and how many turns of the same place came before it.
 struct Candidate {
   Turn turn;
   std::size_t repeat = 0;

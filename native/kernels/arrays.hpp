@@ -2,7 +2,8 @@
 //
 // A kernel is a row of the table in arrays.cpp: its name, the arrays and bytes per element that it
 // loads and stores (as STREAM counts them, without write-allocate), its loop, and the function that
-// computes the expected elements. Every row is tested, paced and measured. Loops are dispatched at
+// computes the expected elements. Every row is tested and paced, and `probe` measures all that it does
+// not skip. Loops are dispatched at
 // run time to AVX-512, AVX2 or SSE2. A loop accesses only its slice, so threads share nothing.
 #pragma once
 
@@ -28,7 +29,7 @@ struct ArrayKernel {
   unsigned loaded_bytes; ///< per element
   unsigned stored_bytes; ///< per element
   bool allocates;        ///< stored lines are read first (write-allocate); these bytes do not count
-  bool stream_alone;     ///< measured by `bench stream` and not by `probe`
+  bool skipped_by_probe; ///< benchmarks alone measure it, such as `bench stream`
   /// The loop. Returns the sum of the loaded words (unsigned, modulo 2^64), or 0 if it stores.
   std::uint64_t (*run)(const Slice&);
   /// Computes the expected elements of a, b and c after a pass from those before it. The results of

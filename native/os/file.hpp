@@ -37,7 +37,7 @@ private:
 /// it.
 Result<File> create_unnamed(const char* directory);
 
-/// Creates a file in memory, without a name and beyond the bounds of any mount (memfd_create).
+/// Creates a file in memory that has no name and that the size of no mount limits (memfd_create).
 Result<File> create_in_memory(const char* label);
 
 /// Creates such a file of a size that no process can change, all zeros; pages are reserved when

@@ -138,7 +138,7 @@ void PoolFile::remove_name() const {
   if (unnamed_) os::remove_file(path_.c_str());
 }
 
-void PoolFile::discard() {
+void PoolFile::remove() {
   if (file_.fd() < 0)
     os::remove_file(path_.c_str());
   else

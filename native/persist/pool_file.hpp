@@ -39,7 +39,7 @@ public:
   /// Call it when the pool is open: removes the name of an unnamed one.
   void remove_name() const;
   /// Call it when the pool could not be created: removes all of it.
-  void discard();
+  void remove();
 
 private:
   static Result<PoolFile> in_file(const tier::Spec& place, std::size_t bytes);

@@ -227,7 +227,7 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
     return pool->make_root(options);
   };
   if (const Status finished = finish(); !finished) {
-    file->discard();
+    file->remove();
     return finished.error();
   }
   file->remove_name();

@@ -24,8 +24,8 @@ struct ArrayRepeat {
 
 /// Three arrays a, b, c of `elements` doubles with known contents, on which all kernels run.
 ///
-/// Each repeat also computes the expected elements, with which `validate()` compares the arrays.
-/// The checksum of the read kernel is compared in each repeat.
+/// Each repeat also computes the expected elements, with which worst_error() compares the arrays.
+/// Kernels that store nothing must return the sum of array a: repeat() compares it.
 class ArrayBench {
 public:
   /// Maps the arrays; each of `cpus` first touches the slice that it will access.

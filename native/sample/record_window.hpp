@@ -1,8 +1,8 @@
 // Sorts the records of a file by time, with few of them in memory.
 //
 // Rounds         perf reads the rings of all CPUs one after the other, and marks the end of each
-//                such round. A record that is written in a round is later than all that were
-//                written before the round before it began.
+//                such round. At that mark, all records have been read that are as old as the
+//                newest record of the previous round.
 // Bound          without marks, or if a round is very long, max_records are sorted at a time; a
 //                record that comes later than that keeps its place in the file.
 // Thread safety  none.

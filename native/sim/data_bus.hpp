@@ -102,7 +102,7 @@ private:
       block_all(rank, begin - (apart - 1), last + apart);
     }
     for (std::size_t i = 0; has_groups_ && i < pending_count_; ++i, begin += follows_.clocks)
-      near(begin).block(ranks_ + (pending_[i] >> 1), of_group_[pending_[i] & 1].mask);
+      words_around(begin).block(ranks_ + (pending_[i] >> 1), of_group_[pending_[i] & 1].mask);
     pending_count_ = 0;
   }
 
@@ -115,7 +115,7 @@ private:
       block_far(begin, rank, ranks_ + group, write);
       return begin;
     }
-    const Around around = near(begin);
+    const Around around = words_around(begin);
     around.block(rank, follows_.mask);
     for (std::size_t other = 0; other < ranks_; ++other)
       if (other != rank) around.block(other, turns_.mask);
@@ -156,7 +156,7 @@ private:
       high[map] |= mask >> 1 >> (63 - shift);
     }
   };
-  Around near(std::uint64_t begin) {
+  Around words_around(std::uint64_t begin) {
     const std::uint64_t from = begin - (margin_ - 1);
     return {word(from / 64), word(from / 64 + 1), static_cast<unsigned>(from % 64)};
   }

@@ -165,7 +165,7 @@ Time picoseconds(double ns) { return static_cast<Time>(std::llround(ns * ps_per_
 
 /// Rounds up to whole clocks. An excess of less than 0.01 clocks is taken as a rounding error of
 /// the figure.
-Time whole_clocks(double ns, Time clock) {
+Time clocks_of_figure(double ns, Time clock) {
   const double clocks = ns * ps_per_ns / static_cast<double>(clock);
   return static_cast<Time>(std::ceil(clocks - 0.01)) * clock;
 }
@@ -225,7 +225,7 @@ Status read_commands(Device& d, FigureReader& reader) {
   const Time clock = std::max<Time>(t.clock, 1);
   for (const TimeField& field : times)
     if (field.at != &Timing::clock)
-      t.*(field.at) = whole_clocks(reader.time(field.name, field.required), clock);
+      t.*(field.at) = clocks_of_figure(reader.time(field.name, field.required), clock);
   if (!reader.find("tRPclean")) t.tRPclean = t.tRP;
   if (!reader.find("tRCDWR")) t.tRCDWR = t.tRCD;
   if (!reader.find("tCCDL")) t.tCCDL = t.tCCD;

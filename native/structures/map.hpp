@@ -4,8 +4,8 @@
 //                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
 //                An entry is in one of four successive buckets of its group, from its home on.
 //                A group without room splits its segment.
-// Word           the hash with its top bit set, which the segment implies; so 0 is "free",
-//                and every key can be stored. Keys of up to 8 bytes are the hash itself (a
+// Word           the hash with its top bit replaced by 1 (the segment's prefix has the real bit). No
+//                entry's word is 0, so 0 means free. Keys of up to 8 bytes are the hash itself (a
 //                bijection); other keys, and values over 8 bytes, are in a record that the value
 //                word links.
 // Invariants     a slot holds an entry if its word has the bits of its segment's prefix; otherwise

@@ -39,7 +39,9 @@ struct TierKind {
   const char* form; ///< in the grammar, "numa:N"
   Maps maps = Maps::memory;
   Persists persists = Persists::nothing;
-  bool prefaults = false; ///< tier::map() touches every page, asked or not; heaps do by chunk
+  /// Every page is touched, even without `populate`: by tier::map(), and by heaps for each chunk that
+  /// they commit.
+  bool prefaults = false;
 
   /// Parses the text after the colon, which may be empty, and stores it in the spec. Without this
   /// function the kind takes no argument. Errors: bad_input, by way of refuse().

@@ -20,8 +20,8 @@
 //                are taken to wait for the load before.
 // Serial time    While a load is in flight, the instructions after it enter the reorder buffer at
 //                instruction_ns each. All other time (branch misses, hits in nearer caches, long
-//                operations: serial_ns_per_instruction) hides no latency: a load that is waited for
-//                does not come nearer in it.
+//                operations: serial_ns_per_instruction) hides no latency: each load in flight
+//                returns later by it.
 // Threads        Each has a clock of its own, which runs while the thread is busy. These clocks
 //                cannot be compared, so no thread waits for another's lines; but all threads
 //                together take at least as long as their lines occupy a memory.

@@ -69,7 +69,7 @@ class KernelFacts(TypedDict):
     loaded_bytes: int
     stored_bytes: int
     allocates: bool
-    stream_alone: bool
+    skipped_by_probe: bool
 
 class LatencySample(Usage):
     latency_ns: float

@@ -14,14 +14,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from nearfar.records.noise import FigureVerdict, NoiseRecord, Reliability, SeriesVerdict
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-Reliability = Literal["steady", "disturbed", "unusable"]
-#: From the best to the worst.
-RELIABILITIES: tuple[Reliability, ...] = ("steady", "disturbed", "unusable")
 #: A verdict, and why.
 Reason = tuple[Reliability, str]
 
@@ -47,42 +46,6 @@ AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"
 TOO_FEW_TO_JUDGE = "too few repeats to judge their spread"
 #: Resolution of the kernel's CPU times: smaller differences are ignored.
 _TICK_S = 0.02
-
-
-@dataclass(frozen=True)
-class FigureVerdict:
-    """The reliability of one figure, with the reason."""
-
-    figure: str
-    verdict: Reliability
-    reason: str
-    spread: float | None
-
-
-@dataclass(frozen=True)
-class SeriesVerdict:
-    """The reliability of a series, and of each of its figures."""
-
-    section: str
-    series: str
-    verdict: Reliability
-    reasons: list[str]
-    set_aside: int
-    figures: list[FigureVerdict]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether one or more series were disturbed, with the reasons."""
-
-    noisy: bool
-    reasons: list[str]
-    foreign_cpus: float
-    steal: float
-    least_cpu_share: float
-    worst_spread: float
-    series: int = 1  # number of timed series
-    judged: list[SeriesVerdict] = field(default_factory=list)
 
 
 def max_foreign_cpus() -> float:
@@ -227,7 +190,7 @@ class Watch:
         """Add the spread of one finished point with at least five repeats."""
         self.point(point, spread)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> NoiseRecord:
         """Judge all evidence so far."""
         laps = self._laps or [_lap(self._start, _accounts(), self._observed_s)]
         wall = sum(lap.wall_s for lap in laps)
@@ -239,29 +202,41 @@ class Watch:
         found = _worst_first(self._reasons(share, foreign, steal, figures))
         texts = [text for _, text in found]
         reasons = [f"{self.name} – {text}" for text in texts]
-        verdict = found[0][0] if found else "steady"
         judged = SeriesVerdict(
-            self.section or self.name, self.name, verdict, texts, self.set_aside, figures
+            section=self.section or self.name,
+            series=self.name,
+            verdict=found[0][0] if found else Reliability.STEADY,
+            reasons=texts,
+            set_aside=self.set_aside,
+            figures=figures,
         )
-        worst = max(spreads, default=0.0)
-        return Verdict(bool(reasons), reasons, foreign, steal, share, worst, judged=[judged])
+        return NoiseRecord(
+            noisy=bool(reasons),
+            reasons=reasons,
+            foreign_cpus=foreign,
+            steal=steal,
+            least_cpu_share=share,
+            worst_spread=max(spreads, default=0.0),
+            series=1,
+            judged=[judged],
+        )
 
     def _reasons(
         self, share: float, foreign: float, steal: float, figures: Sequence[FigureVerdict]
     ) -> Iterator[Reason]:
         if share < MIN_CPU_SHARE:
             yield (
-                "unusable" if share < MIN_USABLE_CPU_SHARE else "disturbed",
+                _of(share < MIN_USABLE_CPU_SHARE),
                 f"timed threads ran only {share:.0%} of their time "
                 f"({self._switches} involuntary switches)",
             )
         if machine := _by_machine(foreign, steal):
-            yield "disturbed", machine
-        unusable = [figure for figure in figures if figure.verdict == "unusable"]
+            yield Reliability.DISTURBED, machine
+        unusable = [figure for figure in figures if figure.verdict is Reliability.UNUSABLE]
         if 2 * len(unusable) > len(figures):
             worst = max(unusable, key=lambda figure: figure.spread or 0.0)
             yield (
-                "unusable",
+                Reliability.UNUSABLE,
                 f"{len(unusable)} of {len(figures)} points are unusable "
                 f"({worst.figure}: {worst.reason})",
             )
@@ -276,7 +251,7 @@ class Watch:
         if len(wide) > MAX_WIDE_POINTS * len(self._points):
             worst = max(wide, key=lambda point: wide[point])
             yield (
-                "disturbed",
+                Reliability.DISTURBED,
                 f"{len(wide)} of {len(self._points)} points spread by over {MAX_SPREAD:.0%} "
                 f"({worst} by {wide[worst]:.0%})",
             )
@@ -285,7 +260,7 @@ class Watch:
         machine = _by_machine(foreign, steal)
         for name, point in self._points.items():
             own, reason = _worst_first(_of_point(point, machine))[0]
-            yield FigureVerdict(name, own, reason, point.spread)
+            yield FigureVerdict(figure=name, verdict=own, reason=reason, spread=point.spread)
 
 
 def _by_machine(foreign: float, steal: float) -> str:
@@ -301,38 +276,42 @@ def _of_point(point: _Point, machine: str) -> Iterator[Reason]:
     """Yield the verdicts on one figure: by its threads, its repeats, and the machine."""
     if point.cpu_share < MIN_CPU_SHARE:
         reason = f"its threads ran only {point.cpu_share:.0%} of their time"
-        yield "unusable" if point.cpu_share < MIN_USABLE_CPU_SHARE else "disturbed", reason
+        yield _of(point.cpu_share < MIN_USABLE_CPU_SHARE), reason
     wide = point.spread is not None and point.spread > MAX_SPREAD
     if wide and not point.at_edge:
         reason = f"its repeats spread by {point.spread:.0%}"
-        yield "unusable" if (point.spread or 0.0) > UNUSABLE_SPREAD else "disturbed", reason
+        yield _of((point.spread or 0.0) > UNUSABLE_SPREAD), reason
     if machine:
-        yield "disturbed", machine
-    yield "steady", AT_AN_EDGE if wide else TOO_FEW_TO_JUDGE if point.few else ""
+        yield Reliability.DISTURBED, machine
+    yield Reliability.STEADY, AT_AN_EDGE if wide else TOO_FEW_TO_JUDGE if point.few else ""
+
+
+def _of(is_unusable: bool) -> Reliability:
+    return Reliability.UNUSABLE if is_unusable else Reliability.DISTURBED
 
 
 def _worst_first(found: Iterable[Reason]) -> list[Reason]:
     """Return reasons in the order of their verdicts, the one that decides first."""
-    return sorted(found, key=lambda reason: -RELIABILITIES.index(reason[0]))
+    return sorted(found, key=lambda reason: reason[0].rank, reverse=True)
 
 
 @dataclass
 class NoiseMeter:
     """The verdicts of all series of a run: the run is disturbed if one series is."""
 
-    _verdicts: list[Verdict] = field(default_factory=list)
+    _verdicts: list[NoiseRecord] = field(default_factory=list)
 
     def judge(self, watch: Watch) -> None:
         """Add the verdict on a finished series."""
         self._verdicts.append(watch.verdict())
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> NoiseRecord:
         """The worst value of each kind of evidence, and all reasons."""
         seen = self._verdicts
         reasons = [reason for verdict in seen for reason in verdict.reasons]
-        return Verdict(
-            bool(reasons),
-            reasons,
+        return NoiseRecord(
+            noisy=bool(reasons),
+            reasons=reasons,
             foreign_cpus=max((v.foreign_cpus for v in seen), default=0.0),
             steal=max((v.steal for v in seen), default=0.0),
             least_cpu_share=min((v.least_cpu_share for v in seen), default=1.0),

@@ -63,7 +63,7 @@ def _mapped_point(method: Any, direction: Any, pattern: Any, warmth: Any) -> Map
     rate *= 0.35 if direction == "write" else 1.0
     rate *= 0.45 if pattern == "random" else 1.0
     rate *= {"cold": 0.3, "warm": 1.0, "resident": 2.2}[warmth]
-    faults = {} if method != "mapped" else {"faults_per_gib": around(16_500.0, 0.001)}
+    faults = around(16_500.0 if method == "mapped" else 12.0, 0.001)
     return MappedPoint(
         method=method,
         direction=direction,
@@ -71,7 +71,7 @@ def _mapped_point(method: Any, direction: Any, pattern: Any, warmth: Any) -> Map
         warmth=warmth,
         block_bytes=4 * KIB,
         queue_depth=32 if method == "uring" else 1,
-        **shaped({"bandwidth_bytes_per_s": around(rate, 0.05), **faults}),
+        **shaped({"bandwidth_bytes_per_s": around(rate, 0.05), "faults_per_gib": faults}),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hmalloc_build import build_id_of, compile_c, return_address
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 from vm.conftest import print_figure
 from vm.machine import Done, Machine
 
@@ -28,7 +28,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory, newer_kernel: str) -> Iterat
 
 def _plan(rules: dict[str, int]) -> str:
     """A plan with a rule for each condition, and a promise of as many MiB."""
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=64 * MIB, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
     )
     promised = [
@@ -46,7 +46,7 @@ def _plan(rules: dict[str, int]) -> str:
         for number, (at, size) in enumerate(rules.items(), start=1)
     ]
     tier = "tier mixed numa:0+1,weights=5:3"
-    lines = [*Promise(heap=heap, rules=promised).lines(), tier]
+    lines = [*Promise(whole=whole, rules=promised).lines(), tier]
     return "\n".join(["hmalloc-plan 1", *lines, *(f"rule mixed {at}" for at in rules)]) + "\n"
 
 

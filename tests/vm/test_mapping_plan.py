@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hmalloc_build import build_id_of, compile_c, return_address
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 from vm.conftest import print_figure
 from vm.machine import Machine
 
@@ -58,7 +58,7 @@ def _plan(program: Path) -> str:
 
 def _promising(rules: list[tuple[str, int, int]]) -> str:
     """A plan with the promises of rules: text, calls, MiB."""
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=0, peak_bytes=0, near_bytes=0, slowdown=1.0, slowdown_all_far=1.0
     )
     promised = [
@@ -75,7 +75,7 @@ def _promising(rules: list[tuple[str, int, int]]) -> str:
         )
         for number, (text, calls, size) in enumerate(rules, start=1)
     ]
-    lines = Promise(heap=heap, rules=promised).lines()
+    lines = Promise(whole=whole, rules=promised).lines()
     return "\n".join(["hmalloc-plan 1", *lines, *(text for text, _, _ in rules)]) + "\n"
 
 

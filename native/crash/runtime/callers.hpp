@@ -18,11 +18,12 @@ struct Return {
 
 struct Callers {
   static constexpr int most = 3;
-  Return library; ///< in libpmem or libpmemobj, of a call of the C library
-  Return
-      program; ///< in the program, of the call of a library; none where the program's own code acts
-  /// In the program, of the function that acts or calls the library, and so on outward. Where a
-  /// function calls itself, once.
+  /// Where libpmem or libpmemobj called the C library, if the C library made the event.
+  Return library;
+  /// Where the program called a library, if a library made the event.
+  Return program;
+  /// Where the program called the function that made the event or called the library, then where it
+  /// called that function's caller, and so on. Successive calls from one place (recursion) count once.
   std::array<Return, most> outward;
 
   /// While the same return addresses lie in the same places, the callers are the same.

@@ -19,8 +19,8 @@ void recorded_copy(void* to, const void* from, std::size_t bytes, storelog::Even
 void recorded_fill(void* to, int value, std::size_t bytes, storelog::EventKind kind,
                    const void* code);
 
-/// While it lives, libpmem's copies of the calling thread are made for the program's call that
-/// returns to `code`.
+/// While it exists, copies that libpmem makes on the calling thread are attributed to the program's
+/// call that returns to `code`.
 class CopyingFor {
 public:
   explicit CopyingFor(const void* code);
@@ -31,7 +31,7 @@ public:
 private:
   const void* before_;
 };
-/// For whom a copy is made that `caller` asked libpmem for.
+/// The code to which a copy is attributed that `caller` requested of libpmem.
 const void* copying_for(const void* caller);
 
 } // namespace nearfar::crash::runtime

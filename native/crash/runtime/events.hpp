@@ -31,7 +31,7 @@ void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, c
 
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site);
-/// One that was judged before it was made.
+/// After a store that was judged before it was made: updates only the bytes that coverage.hpp keeps.
 void keep_store(const void* at, std::size_t bytes);
 
 /// A store by an instruction: the bytes of the pool that it writes, and where it is.

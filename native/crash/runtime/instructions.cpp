@@ -148,8 +148,8 @@ int search(std::uint8_t* code, std::size_t bytes, bool watch, int* flushes = nul
   return unseen;
 }
 
-/// What the recorder replaces is not reached in other namespaces, but for the C library, which does not
-/// flush.
+/// Whether a module is not searched: it does not flush, or only by functions that the recorder
+/// replaces. In other link namespaces, it replaces none (`is_replaced` is false).
 bool is_left_out(const dl_phdr_info& module, bool is_replaced) {
   const std::string_view path = module.dlpi_name;
   const std::string_view name = path.substr(path.rfind('/') + 1);

@@ -48,7 +48,8 @@ void report_flushes(long number, const Words& given, const void* code) {
   report(EventKind::fence, nullptr, 0, code);
 }
 
-/// Whether an address is what the call is about: the writable mapping of the same memory is another one.
+/// Whether the call acts on addresses and not on their contents: it must not get an address of the
+/// writable mapping instead.
 bool is_about_addresses(long number) {
   switch (number) {
   case SYS_brk:

@@ -170,8 +170,8 @@ bool has_grown(const struct stat& pool) {
   return static_cast<std::uint64_t>(pool.st_size) > recording.pool_bytes;
 }
 
-/// Calls the functions once that stand before those of the C library and that the recorder uses: they are
-/// looked up under no lock.
+/// Calls each function that the recorder both replaces and uses, so that the C library's function is
+/// looked up here, where no lock is held.
 void find_replaced() {
   struct stat file;
   struct statfs system;

@@ -14,8 +14,7 @@ namespace nearfar::crash {
 
 using structures::Pmem;
 
-/// Memory is taken in ascending order; how much lies in the pool's first word. One that crashes
-/// before its link is durable was never given out.
+/// An allocation exists as soon as its link is durable.
 class ImageSource final : public persist::StorageAllocator {
 public:
   ImageSource(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
@@ -27,7 +26,7 @@ public:
       std::memset(base_ + from, 0, bytes);
       make_durable(base_ + from, bytes);
     }
-    *link = from; // which is what makes it taken: next() looks at the links' targets no more
+    *link = from;
     *reinterpret_cast<std::uint64_t*>(base_) = from + bytes;
     make_durable(base_, sizeof(std::uint64_t));
     make_durable(link, sizeof *link);
@@ -48,6 +47,7 @@ public:
   }
 
 private:
+  /// Memory is allocated in ascending order: the pool's first word is the end of what was allocated.
   std::uint64_t next() const {
     const std::uint64_t taken = *reinterpret_cast<const std::uint64_t*>(base_);
     return (std::max(taken, first) + 63) / 64 * 64;

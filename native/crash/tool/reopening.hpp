@@ -37,8 +37,8 @@ public:
   /// Expects from now on what happens on the image as it is; `when` names it in warnings. Returns
   /// these.
   std::vector<std::string> expect(std::span<const std::byte> pool, const std::string& when);
-  /// After that for each pool that is known to be good: a program that fails on all of them says
-  /// nothing of others, and is not started. Returns warnings.
+  /// Called once, after expect() for all pools that are known to be good. A program that failed on all
+  /// of them is not started on images, because its failures would prove nothing. Returns warnings.
   std::vector<std::string> require_success();
   const Method& method() const { return method_; }
   bool is_slow() const { return is_slow_; } ///< it did not end within the limit on a good pool

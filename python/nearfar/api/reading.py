@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.records.choices import OtherTool
     from nearfar.records.profile import Profile
     from nearfar.records.profile_list import ListedProfile
-    from nearfar.workflows.comparing import Verdict
+    from nearfar.workflows.comparing import ComparisonVerdict
     from nearfar.workflows.subjects import Subject
 
 
@@ -57,7 +57,7 @@ def write_profile(profile: Profile, file: Path) -> Path:
 
 
 @public
-def compare(*sides: str, threshold: float = 0.05, tiers: Sequence[str] = ()) -> Verdict:
+def compare(*sides: str, threshold: float = 0.05, tiers: Sequence[str] = ()) -> ComparisonVerdict:
     """Compare the last side with the others; ``worse`` says whether a figure got worse.
 
     Sides: runs, profiles, hosts or JSON documents of the same kind, by name or path.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: Largest corrected p-value of a change that is reported.
 _CHANCE = 0.05
 
-Verdict = Literal["worse", "better"]
+ChangeVerdict = Literal["worse", "better"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Change:
         ratio = self.ratio()
         return round(abs(math.log(ratio)), 9) if 0 < ratio < math.inf else math.inf
 
-    def verdict(self, threshold: float) -> Verdict | None:
+    def verdict(self, threshold: float) -> ChangeVerdict | None:
         """Return whether the figure got worse or better by more than ``threshold``.
 
         The threshold is a fraction of the old value. None if the change is smaller, or if such a
@@ -163,7 +163,7 @@ class Comparison:
         directed = [c for c in self.changes if better_of(c.now) is not None]
         return self.uncertain() > 0 and all(c.uncertain() or c.extreme() for c in directed)
 
-    def _judged(self, verdict: Verdict, threshold: float) -> list[Change]:
+    def _judged(self, verdict: ChangeVerdict, threshold: float) -> list[Change]:
         found = [
             change
             for change in self.changes

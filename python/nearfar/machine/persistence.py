@@ -13,7 +13,7 @@ from nearfar.machine.model import Persistence
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PersistenceVerdict:
     """The persistence of a memory, the evidence, and whether stores to it must be flushed."""
 
     persistence: Persistence
@@ -21,11 +21,17 @@ class Verdict:
     flushes_needed: bool | None = None
 
 
-VOLATILE = Verdict("none", "ordinary memory: gone when power is")
-KMEM = Verdict("none", "the kernel uses it as ordinary memory (kmem): whatever it keeps is lost")
-SHM = Verdict("emulated", "tmpfs is DRAM: it outlives the process, not the power", True)
-SOFT_RESERVED = Verdict("none", "set aside by the firmware as special memory, with no promise")
-UNKNOWN_DAX = Verdict("claimed", "a DAX device that belongs to no persistent region we know", True)
+VOLATILE = PersistenceVerdict("none", "ordinary memory: gone when power is")
+KMEM = PersistenceVerdict(
+    "none", "the kernel uses it as ordinary memory (kmem): whatever it keeps is lost"
+)
+SHM = PersistenceVerdict("emulated", "tmpfs is DRAM: it outlives the process, not the power", True)
+SOFT_RESERVED = PersistenceVerdict(
+    "none", "set aside by the firmware as special memory, with no promise"
+)
+UNKNOWN_DAX = PersistenceVerdict(
+    "claimed", "a DAX device that belongs to no persistent region we know", True
+)
 
 #: The kernel's names of providers that describe hardware, and how to print them.
 _VOUCHERS = {"ACPI.NFIT": "the ACPI NFIT table", "CXL": "a CXL device"}
@@ -41,33 +47,43 @@ def _flushes(domain: str | None) -> tuple[bool, str]:
 
 def of_region(
     provider: str | None, volatile: bool, domain: str | None, virtual_machine: str | None
-) -> Verdict:
+) -> PersistenceVerdict:
     """Judge a region by its provider, its kind and its persistence domain."""
     if volatile:
-        return Verdict("none", "the region is marked volatile")
+        return PersistenceVerdict("none", "the region is marked volatile")
     flushes, how = _flushes(domain)
     if provider == "e820":
-        return Verdict(
+        return PersistenceVerdict(
             "emulated", "an e820 region, as memmap= on the boot line makes one of DRAM", True
         )
     if virtual_machine is not None:
-        return Verdict(
+        return PersistenceVerdict(
             "claimed",
             f"as claimed by the host of this virtual machine ({virtual_machine}); {how}",
             flushes,
         )
     voucher = _VOUCHERS.get(provider or "")
     if voucher is None:
-        return Verdict("claimed", f"offered by {provider or 'an unknown provider'}; {how}", flushes)
-    return Verdict("real", f"vouched for by {voucher}; {how}", flushes)
+        return PersistenceVerdict(
+            "claimed", f"offered by {provider or 'an unknown provider'}; {how}", flushes
+        )
+    return PersistenceVerdict("real", f"vouched for by {voucher}; {how}", flushes)
 
 
-def of_file(file_system: str, device: str | None, virtual_machine: str | None) -> Verdict:
+def of_file(
+    file_system: str, device: str | None, virtual_machine: str | None
+) -> PersistenceVerdict:
     """Judge a file persisted by msync, by the file system and the block device below it."""
     if file_system in {"tmpfs", "ramfs", "devtmpfs"} or (device or "").startswith(("ram", "zram")):
-        return Verdict("emulated", f"{device or file_system} is memory: gone when power is", True)
+        return PersistenceVerdict(
+            "emulated", f"{device or file_system} is memory: gone when power is", True
+        )
     if device is None or device.startswith("loop"):
-        return Verdict("claimed", f"{file_system} on no local disk; persisted by msync", True)
+        return PersistenceVerdict(
+            "claimed", f"{file_system} on no local disk; persisted by msync", True
+        )
     if virtual_machine is not None:
-        return Verdict("claimed", "persisted by msync, as far as the host's disk keeps it", True)
-    return Verdict("real", "persisted by msync to the disk", True)
+        return PersistenceVerdict(
+            "claimed", "persisted by msync, as far as the host's disk keeps it", True
+        )
+    return PersistenceVerdict("real", "persisted by msync to the disk", True)

@@ -14,7 +14,7 @@ from nearfar.machine import persistence
 from nearfar.machine.devices import Devices
 from nearfar.machine.model import Cpu, MemoryMode, Namespace, Node, PmemRegion, Tier
 from nearfar.machine.mounts import Mount, disk_of, mount_of
-from nearfar.machine.persistence import Verdict
+from nearfar.machine.persistence import PersistenceVerdict
 from nearfar.machine.root import Root
 from nearfar.records.figures import Provenance
 
@@ -45,7 +45,7 @@ class Facts:
         return near.distances.get(node) if near and node is not None else None
 
 
-def _judged(verdict: Verdict) -> dict[str, Any]:
+def _judged(verdict: PersistenceVerdict) -> dict[str, Any]:
     return {
         "persistence": verdict.persistence,
         "persistence_reason": verdict.reason,
@@ -121,7 +121,7 @@ def _other_nodes(facts: Facts) -> Iterator[Tier]:
         )
 
 
-def _region_verdict(facts: Facts, region: PmemRegion) -> Verdict:
+def _region_verdict(facts: Facts, region: PmemRegion) -> PersistenceVerdict:
     return persistence.of_region(
         region.provider, region.volatile, region.persistence_domain, facts.virtual_machine
     )

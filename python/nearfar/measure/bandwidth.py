@@ -11,7 +11,7 @@ from nearfar.records.run import Skipped
 from nearfar.stats import median
 
 #: The native table defines the kernels: one that is added there is measured here.
-KERNELS = tuple(kernel["name"] for kernel in array_kernels() if not kernel["stream_alone"])
+KERNELS = tuple(kernel["name"] for kernel in array_kernels() if not kernel["skipped_by_probe"])
 
 
 def measure(

@@ -237,7 +237,7 @@ def _sites(inputs: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdv
             allocations=site.allocations,
             reads=site.reads,
             writes=site.writes,
-            verdict=_verdict(site.number, inputs, point),
+            verdict=_placing(site.number, inputs, point),
             **plainly(
                 far_time_s=_added_s(
                     site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
@@ -273,7 +273,7 @@ def _dependent(cost: Cost, number: int) -> float:
     return min(site.dependent / site.reads, 1.0) if site.reads else 0.0
 
 
-def _verdict(number: int, inputs: AdviceInputs, point: Point) -> Placing:
+def _placing(number: int, inputs: AdviceInputs, point: Point) -> Placing:
     if not inputs.data.sites[number].is_movable():
         return "fixed"
     return "near" if number in point.near else "far"

@@ -225,5 +225,5 @@ def _why(rule: RuleCheck, run: _Counted, promise: Promise) -> str:
 def _promised_bytes(memory: RuleMemory, run: _Counted, promise: Promise) -> int:
     """Promised bytes of the whole heap, or of all rules for mappings."""
     if memory == "heap":
-        return promise.heap.allocated_bytes
+        return promise.whole.allocated_bytes
     return sum(each.allocated_bytes for each in promise.rules if run.kind(each.rule) == memory)

@@ -83,9 +83,9 @@ def other_expenses(
     if not isinstance(years, str):
         fields["lifetime_years"] = years
     if not isinstance(prices, str):
-        heap = placed.data.movable_peak_bytes
-        near = {"all_near": heap, "all_far": 0, "plan": near_bytes}
-        fields |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
+        movable = placed.data.movable_peak_bytes
+        near = {"all_near": movable, "all_far": 0, "plan": near_bytes}
+        fields |= {f"price_{name}": prices.of(size, movable) for name, size in near.items()}
         fields["currency"] = prices.currency
     return fields
 

@@ -10,7 +10,7 @@ from nearfar import __version__
 from nearfar.errors import BadInputError
 from nearfar.model.interleave import STEPS
 from nearfar.place.fractions import Nodes, tier_lines, tier_of
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 from nearfar.units import LINE_BYTES
 
 
@@ -62,9 +62,9 @@ def plan_text(
 def _promise(sites: Sequence[PlannedSite], slowdowns: tuple[float, float]) -> Promise:
     heap = [site for site in sites if not re.search(r"(^|\s)(map|globals)=", site.rule)]
     return Promise(
-        heap=HeapPromise(
+        whole=PlanPromise(
             allocated_bytes=sum(site.size_bytes for site in heap),
-            peak_bytes=sum(site.size_bytes for site in heap),
+            peak_bytes=sum(site.size_bytes for site in sites),
             near_bytes=sum(site.size_bytes * site.near_steps // STEPS for site in sites),
             slowdown=slowdowns[0],
             slowdown_all_far=slowdowns[1],

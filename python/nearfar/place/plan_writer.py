@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from nearfar import __version__
 from nearfar.place.fractions import NearParts
 from nearfar.place.memory_names import ANONYMOUS, part_name, region_name
-from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.promise import PlanPromise, Promise, RulePromise
 from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
 from nearfar.units import format_size
@@ -25,7 +25,7 @@ def plan_text(
     sites: Sequence[Site],
     placing: NearParts,
     gains: Mapping[int, float],
-    heap: HeapPromise,
+    whole: PlanPromise,
     labels: Mapping[int, str],
     program: Sequence[str],
     *,
@@ -38,19 +38,19 @@ def plan_text(
     without call sites does not place blocks.
     """
     rules = rules_for(sites, placing, gains)
-    bounded = heap.near_budget_bytes is not None
+    bounded = whole.near_budget_bytes is not None
     promise = Promise(
-        heap=heap,
+        whole=whole,
         rules=[
-            _promised(number, rule, gains, labels, counted=heap.caches is not None)
+            _promised(number, rule, gains, labels, counted=whole.caches is not None)
             for number, rule in enumerate(rules, start=1)
         ],
     )
     lines = [
         "hmalloc-plan 1",
         f"# by nearfar advise {__version__} for: {' '.join(program)}".replace("\n", " "),
-        f"# near: {format_size(heap.near_bytes)} of {format_size(heap.peak_bytes)}; "
-        f"slowdown {heap.slowdown:.3g}, all far {heap.slowdown_all_far:.3g}",
+        f"# near: {format_size(whole.near_bytes)} of {format_size(whole.peak_bytes)}; "
+        f"slowdown {whole.slowdown:.3g}, all far {whole.slowdown_all_far:.3g}",
         _PLACED_BY if attached else _CHECKED_BY,
         *promise.lines(),
     ]
@@ -62,7 +62,7 @@ def plan_text(
     for rule, promised in zip(rules, promise.rules, strict=True):
         lines += [
             f"# {promised.at}",
-            f"rule {rule.tier} {rule.name.condition()}{_budget(rule, promised, heap)}",
+            f"rule {rule.tier} {rule.name.condition()}{_budget(rule, promised, whole)}",
         ]
     if any(rule.name.keyword == "site" for rule in rules):
         lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
@@ -78,11 +78,11 @@ def _at(rule: Rule, labels: Mapping[int, str]) -> str:
     return label if taken == label else f"{label} (rule: {taken.removeprefix(ANONYMOUS)})"
 
 
-def _budget(rule: Rule, promised: RulePromise, heap: HeapPromise) -> str:
+def _budget(rule: Rule, promised: RulePromise, whole: PlanPromise) -> str:
     """The budget of a near rule for blocks: with another input it may grow by the unused budget."""
-    if heap.near_budget_bytes is None or rule.tier != "near" or rule.name.keyword != "site":
+    if whole.near_budget_bytes is None or rule.tier != "near" or rule.name.keyword != "site":
         return ""
-    left = max(heap.near_budget_bytes - heap.near_bytes, 0)
+    left = max(whole.near_budget_bytes - whole.near_bytes, 0)
     return f" budget={promised.peak_bytes + left}"
 
 

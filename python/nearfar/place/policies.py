@@ -7,9 +7,9 @@
     clock-dwf     CLOCK-DWF (Lee, Bahn, Noh 2014): pages that are written move near
     memory-mode   near is a direct-mapped cache of far, line by line, in hardware
 
-The policies place all of the program's memory, including stack, globals and mappings; near memory
-is the plan's heap budget plus the size of stack, globals and mappings. A page migration costs 2 us
-of kernel time and the traffic of its lines.
+The policies place all of the program's memory, including stack, globals and mappings; their near
+memory is that of the plan plus ``fixed_bytes``. A page migration costs 2 us of kernel time and the
+traffic of its lines.
 
 In a long run, policies place all of the first 16 million lines, then the lines of the sample for
 which the plan is evaluated. The time is that of the sample, with kernel time for all migrations;

@@ -71,7 +71,8 @@ class ProgramData:
         return self.touched.fixed_pages * PAGE_BYTES
 
     def held_bytes(self, number: int) -> int:
-        """Peak bytes of a site: allocated for the heap, touched for all other sites."""
+        """Peak bytes of a site. Of the heap: live bytes, of large blocks only the touched part. Of
+        other memory: touched bytes."""
         if self.sites[number].kind == "heap" or self.sites[number].is_movable():
             return int(self.sizes[number].max())
         return self.touched.small[number] * PAGE_BYTES

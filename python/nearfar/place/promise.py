@@ -1,10 +1,11 @@
-"""A plan's promise: comment lines of the plan file, one for each rule and one for the whole heap.
+"""A plan's promise: comment lines of the plan file, one for each rule and one for the whole plan.
 
     # promise 1 heap peak_bytes=1048576 allocated_bytes=2097152 near_bytes=65536 ...
     # promise 1 rule=2 tier=near allocations=12 allocated_bytes=65536 ... at=sort.c:41
 
-libhmalloc ignores comments; ``nearfar run --check`` checks a run against them. Rules count from 1
-in the order of the file. Bytes of a promise are requested bytes.
+The keyword of the line for the whole plan is ``heap``. libhmalloc ignores comments; ``nearfar run
+--check`` checks a run against them. Rules count from 1 in the order of the file. Bytes of a promise
+are requested bytes.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value).replace(" ", "_")
 
 
-class HeapPromise(_Fields):
-    """The run that the plan was made from."""
+class PlanPromise(_Fields):
+    """The run that the plan was made from, with all memory that a plan can move."""
 
-    allocated_bytes: Count
+    allocated_bytes: Count = Field(description="of the heap alone")
     peak_bytes: Count
     near_bytes: Count = Field(description="most bytes that the plan keeps near at once")
     near_budget_bytes: Count | None = None
@@ -74,23 +75,23 @@ class RulePromise(_Fields):
 
 
 class Promise(BaseModel):
-    """The promise of a plan: the heap and all rules."""
+    """The promise of a plan: as a whole, and of each rule."""
 
     model_config = ConfigDict(extra="forbid")
 
-    heap: HeapPromise
+    whole: PlanPromise
     rules: list[RulePromise] = Field(default_factory=list)
 
     def lines(self) -> Iterable[str]:
         """The comment lines of a plan."""
-        yield f"{_HEAD}heap {self.heap.line()}"
+        yield f"{_HEAD}heap {self.whole.line()}"
         for rule in self.rules:
             yield f"{_HEAD}rule={rule.rule} {rule.line()}"
 
 
 def read_promise(plan: Path) -> Promise:
     """Read the promise of a plan file. Raises BadInputError if it is missing or damaged."""
-    heap: HeapPromise | None = None
+    whole: PlanPromise | None = None
     rules = []
     text = read_text_bytes(plan, _NEXT).decode(errors="replace")
     for number, line in enumerate(text.split("\n"), start=1):
@@ -100,12 +101,12 @@ def read_promise(plan: Path) -> Promise:
         pairs = dict(word.partition("=")[::2] for word in words if "=" in word)
         try:
             if words[0] == "heap":
-                heap = HeapPromise.model_validate(pairs)
+                whole = PlanPromise.model_validate(pairs)
             else:
                 rules.append(RulePromise.model_validate(pairs))
         except (ValidationError, IndexError) as error:
             why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "it is empty"
             raise BadInputError(f"{plan}:{number}: no promise: {why}", _NEXT) from None
-    if heap is None:
+    if whole is None:
         raise BadInputError(f"{plan} promises nothing that could be checked", _NEXT)
-    return Promise(heap=heap, rules=rules)
+    return Promise(whole=whole, rules=rules)

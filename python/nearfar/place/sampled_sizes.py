@@ -62,16 +62,18 @@ def _max_touched_bytes(site: Site) -> int:
 
 
 def touched_of(sites: tuple[Site, ...], pages: Floats, faults: PageFaults) -> Touched:
-    """First touches by site, and the pages of memory that no plan moves."""
+    """First touches by site, and the pages of memory outside of the heap that no plan moves."""
     import numpy as np
 
     small = tuple(round(count) for count in pages)
     large = tuple(-(-count // SMALL_IN_LARGE) for count in small)
-    fixed = sum(int(np.round(pages[site.number])) for site in sites if not _is_placed(site))
+    fixed = sum(
+        int(np.round(pages[site.number])) for site in sites if not _is_heap_or_movable(site)
+    )
     return Touched(small, large, fixed, faults.everywhere_large)
 
 
-def _is_placed(site: Site) -> bool:
+def _is_heap_or_movable(site: Site) -> bool:
     return site.kind == "heap" or site.is_movable()
 
 

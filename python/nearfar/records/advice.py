@@ -58,7 +58,8 @@ class SiteAdvice(FigureModel):
         description="FUNCTION FILE:LINE of the call chain, inlined calls included, innermost first",
     )
     size_bytes: Count = Field(
-        description="heap: peak allocated bytes; other memory: bytes of touched pages"
+        description="heap: peak live bytes, of large blocks only the touched part; other memory: "
+        "bytes of touched pages"
     )
     allocated_bytes: Count
     allocations: Count
@@ -77,8 +78,8 @@ class SiteAdvice(FigureModel):
         0.0, description="CPU time that first touches of its pages add when it is far"
     )
     verdict: Placing = Field(
-        description="fixed: no plan can move it, and it stays near; interleaved: its pages are on "
-        "both memories"
+        description="where the plan places it; fixed: no plan can move it, and it stays near; "
+        "interleaved: its pages are on both memories"
     )
     near_share: Share | None = Field(None, description="of its pages, if it is interleaved")
 
@@ -260,7 +261,8 @@ class AdviceResult(FarAdvice, Answer):
         "globals of at least 1 MiB each"
     )
     fixed_bytes: Count = Field(
-        description="pages touched of memory that no plan moves, such as stacks: near in every plan"
+        description="pages touched of memory outside of the heap that no plan moves, such as "
+        "stacks: near in every plan"
     )
     time_near_s: Amount = Field(
         description="wall time of the program with its data near, not under an emulator"

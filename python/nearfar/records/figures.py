@@ -102,7 +102,7 @@ class FigureModel(BaseModel):
 
     #: Keys of requested numbers. These are conditions, not figures.
     requested: ClassVar[frozenset[str]] = frozenset()
-    #: Keys of text that is not a condition of the figures next to it.
+    #: Keys of text or numbers that are neither figures nor conditions of the figures next to them.
     remarks: ClassVar[frozenset[str]] = frozenset()
     #: Keys of figures of which no value is better here, such as the traffic of a program.
     undirected: ClassVar[frozenset[str]] = frozenset()

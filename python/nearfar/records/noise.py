@@ -10,11 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Reliability(StrEnum):
-    """Whether a figure can be relied on."""
+    """Whether a figure can be relied on. From the best to the worst."""
 
     STEADY = "steady"
     DISTURBED = "disturbed"
     UNUSABLE = "unusable"
+
+    @property
+    def rank(self) -> int:
+        """Position in this order: the larger, the worse."""
+        return list(Reliability).index(self)
 
 
 class FigureVerdict(BaseModel):
@@ -51,8 +56,7 @@ class SectionVerdict(NamedTuple):
 
 
 def _together(series: Sequence[SeriesVerdict]) -> SectionVerdict:
-    order = list(Reliability).index
-    ordered = sorted(series, key=lambda each: -order(each.verdict))
+    ordered = sorted(series, key=lambda each: each.verdict.rank, reverse=True)
     return SectionVerdict(
         ordered[0].verdict, [reason for each in ordered for reason in each.reasons]
     )

@@ -150,7 +150,7 @@ class Difference(FigureModel):
 
 
 class ControllerSettings(FigureModel):
-    """Settings of the memory controllers, except the row policy."""
+    """Settings of the memory controllers, except the name of the row policy (``page_policy``)."""
 
     timeout_ns: Amount | None = Field(
         default=None,

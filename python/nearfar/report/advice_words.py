@@ -333,7 +333,7 @@ def _object_once(at: str) -> str:
     return f"{'>'.join(names)} ({objects.pop()}){part}"
 
 
-def verdict(site: SiteAdvice) -> str:
+def placing(site: SiteAdvice) -> str:
     """Where a site is placed, in a table: of an interleaved one how much is near."""
     return site.verdict if site.near_share is None else f"{site.near_share:.1%} near"
 

@@ -23,7 +23,7 @@ _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
 
 @dataclass(frozen=True)
 class LintRule:
-    """A rule; ``says`` continues "this store", "this flush" or "this call"."""
+    """A rule. ``says``: the message, in which {other} becomes " at PLACE", or nothing."""
 
     level: Literal["error", "note"]  # errors lose data; notes cost time, or may be intended
     title: str

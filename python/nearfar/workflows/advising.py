@@ -13,7 +13,7 @@ from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.labels import labels_of
 from nearfar.place.memory_costs import memory_of
 from nearfar.place.plan_writer import plan_text
-from nearfar.place.promise import HeapPromise
+from nearfar.place.promise import PlanPromise
 from nearfar.process.names import program_name
 from nearfar.process.program_file import program_file
 from nearfar.process.running_process import RunningProcess
@@ -40,6 +40,7 @@ def advise_program(request: AdviceRequest, options: Options) -> Measured[AdviceR
     """Advice on a program, with its record."""
     from nearfar.workflows.recording import recorded
 
+    request.require_subject()
     arguments = {
         "program": list(request.program),
         "near_budget": request.budget,
@@ -236,7 +237,7 @@ def _write_plan(
     if not inputs.data.movable():
         return None
     advice = found.advice
-    heap = HeapPromise(
+    whole = PlanPromise(
         allocated_bytes=sum(
             site.allocated_bytes for site in inputs.data.movable() if site.kind == "heap"
         ),
@@ -254,7 +255,7 @@ def _write_plan(
         inputs.data.sites,
         found.placing,
         found.choices.gains,
-        heap,
+        whole,
         inputs.labels.at,
         request.program or [request.name()],
         attached=request.pid is not None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nearfar.workflows.subjects import Subject
 
 
-def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Verdict:
+def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> ComparisonVerdict:
     """Compare the last side with the others. Raises BadInputError if they cannot be compared.
 
     ``tiers``: none, or two: that of the base, and that of the last side. One run with two tiers is
@@ -55,7 +55,7 @@ def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Ve
         )
     runs = [side for _, side in base if isinstance(side, Run)]
     moved = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
-    return Verdict(found, moved, limit, [name for name, _ in base], last, noisy, two)
+    return ComparisonVerdict(found, moved, limit, [name for name, _ in base], last, noisy, two)
 
 
 def _of_tiers(
@@ -88,7 +88,7 @@ def _short(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComparisonVerdict:
     """The result: compared figures, shifts of sections, and the names of disturbed sides."""
 
     found: Comparison

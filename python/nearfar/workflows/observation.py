@@ -58,6 +58,18 @@ class AdviceRequest:
             return self.perf
         return self.program[0] if self.pid is None else f"process {self.pid}"
 
+    def require_subject(self) -> None:
+        """Raise BadInputError unless exactly one subject is named, and it can be observed so."""
+        if [not self.program, self.pid is None, self.perf is None].count(False) != 1:
+            raise BadInputError(
+                "name one of: a program after --, a running process with --pid, a file with --perf",
+                "nearfar advise -- ./program, or nearfar advise --pid PID, or --perf perf.data",
+            )
+        if self.emulate and not self.program:
+            running = self.perf is None
+            what, flag = ("a running process", "--pid") if running else ("a file", "--perf")
+            raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
+
 
 @dataclass(frozen=True)
 class NearMemory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -151,10 +151,9 @@ def recorded(
 
 def _close(directory: RunDirectory, session: Session, status: str) -> None:
     from nearfar import store
-    from nearfar.records.noise import NoiseRecord
 
     run = directory.run
     run.status = status  # type: ignore[assignment]
     run.ended = store.now()
-    run.noise = NoiseRecord(**asdict(session.noise.verdict()))
+    run.noise = session.noise.verdict()
     directory.save()

@@ -176,6 +176,7 @@ def experiment(name: str, options: Options) -> Measured[ExperimentResult]:
     from nearfar.workflows.recording import recorded
 
     chosen = load_experiment(name)
+    # The key of records since version 0.1, when experiments were called suites.
     arguments = {"suite": chosen.model_dump(mode="json")}
     with recorded("sim", arguments, replace(options, seed=chosen.seed)) as recording:
         shown = recording.session.progress

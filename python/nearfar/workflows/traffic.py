@@ -24,10 +24,10 @@ def traffic_of(
 
     try:
         rules = rules_by_site(plan)
-        if promise.heap.caches is None:
+        if promise.whole.caches is None:
             raise BadInputError("the plan promises no counts of accesses (see advise --emulate)")
         notify("nearfar: running it once more under the emulator, to count accesses")
-        return count(rules, _traced(program, promise.heap.caches))
+        return count(rules, _traced(program, promise.whole.caches))
     except NearfarError as error:
         notify(f"nearfar: {error.what}: traffic is not compared")
         return None

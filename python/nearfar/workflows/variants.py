@@ -30,7 +30,7 @@ from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import Progress
-    from nearfar.place.promise import HeapPromise
+    from nearfar.place.promise import PlanPromise
 
 ALL_NEAR, ALL_FAR, KERNEL = "all-near", "all-far", "kernel"
 #: Rounds by default: the median has a 95 % interval from six on.
@@ -166,7 +166,7 @@ def _same(name: str) -> str:
     return name if name in (ALL_NEAR, ALL_FAR, KERNEL) else str(Path(name).resolve())
 
 
-def _pages(promise: HeapPromise | None) -> dict[str, int]:
+def _pages(promise: PlanPromise | None) -> dict[str, int]:
     """Bytes of a page of the memories that a promise is for; empty if it does not have them."""
     if promise is None:
         return {}
@@ -174,13 +174,13 @@ def _pages(promise: HeapPromise | None) -> dict[str, int]:
     return {name: size for name, size in found.items() if size is not None}
 
 
-def _promised(plan: Path) -> HeapPromise | None:
+def _promised(plan: Path) -> PlanPromise | None:
     """The slowdowns that a plan promises; None without promise."""
     from nearfar.place.promise import read_promise
 
     require_file(plan, "variant", "give all-near, all-far, kernel, or a plan that `advise` wrote")
     try:
-        return read_promise(plan).heap
+        return read_promise(plan).whole
     except BadInputError:  # a plan need not promise anything
         return None
 

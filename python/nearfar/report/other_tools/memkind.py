@@ -59,7 +59,7 @@ def _missing(others: Sequence[SiteAdvice]) -> str:
 
 def _line(site: SiteAdvice) -> str:
     """Its kind, size and name; of an interleaved one also the fraction that the advice has."""
-    wanted = f"  ({words.verdict(site)} in the advice)" if site.near_share is not None else ""
+    wanted = f"  ({words.placing(site)} in the advice)" if site.near_share is not None else ""
     return (
         f"#   {_KINDS[site.verdict]:18}  {format_size(site.size_bytes):>9}  "
         f"{words.site_name(site)}{wanted}"

@@ -40,11 +40,11 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
     """Return the sites that make nearly all of the loss, and a line for the others."""
     sites = words.mattering(far)
     keys = ["far_time_s", *(["first_touch_s"] if any(s.first_touch_s for s in far.sites) else [])]
-    heads = ["Site", "Verdict", "Size", "Loss", *("Far costs", "First touches cost")[: len(keys)]]
+    heads = ["Site", "Placed", "Size", "Loss", *("Far costs", "First touches cost")[: len(keys)]]
     rows = [
         [
             words.site_name(site),
-            words.verdict(site),
+            words.placing(site),
             words.site_size(site),
             f"{share:.0%}",
             *(figure(site, key) for key in keys),

@@ -45,7 +45,7 @@ def counts(result: CountsSimulation) -> RenderableType:
         *([_named(key), _cell(near, key), _cell(far, key)] for key in _PARTS),
     ]
     finding = (
-        f"{near.reads + near.writes + far.reads + far.writes:,} accesses of 64 B; pages "
+        f"{near.reads + near.writes + far.reads + far.writes:,} accesses of 64 B; rows "
         f"{result.page_policy}, writes {result.write_policy}."
     )
     tables = Group(

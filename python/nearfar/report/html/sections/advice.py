@@ -29,7 +29,7 @@ _TOUCH = "First touches cost"
 #: Heads of the table of sites; without first touches if none costs anything.
 SITE_HEADS = [
     "Site",
-    "Verdict",
+    "Placed",
     "Size",
     "Loss",
     "Far costs",
@@ -219,7 +219,7 @@ def _sites(result: AdviceResult) -> Table:
     rows = [
         [
             Cell(words.site_name(site), "; ".join(site.functions), code=True),
-            Cell(words.verdict(site)),
+            Cell(words.placing(site)),
             Cell(words.site_size(site)),
             Cell(f"{share:.0%}", bar=round(100 * share)),
             figure_cell(site, "far_time_s"),

@@ -28,7 +28,7 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     tables = [_ratios(result)] if result.ratios else []
-    tables += [_faults(result), _mapping(result), _points(result)]
+    tables += [_mapping(result), _points(result)]
     return Section(
         "mapped",
         "File access: mmap and system calls",
@@ -132,21 +132,6 @@ def _ratios(result: MappedResult) -> Table:
     )
 
 
-def _faults(result: MappedResult) -> Table:
-    rows = [
-        [Cell(f"{p.warmth} {p.pattern} {p.direction}s"), figure_cell(p, "faults_per_gib")]
-        for p in result.points
-        if p.faults_per_gib is not None
-    ]
-    return Table(
-        ["Through the mapping", "Page faults per GiB"],
-        rows,
-        "Page faults",
-        frozenset({1}),
-        folded=True,
-    )
-
-
 def _mapping(result: MappedResult) -> Table:
     facts = result.mapping
     yes = {True: "yes", False: "no"}
@@ -173,14 +158,15 @@ def _points(result: MappedResult) -> Table:
             Cell(format_size(p.block_bytes)),
             Cell(str(p.queue_depth)),
             figure_cell(p, _KEY),
+            figure_cell(p, "faults_per_gib"),
         ]
         for p in result.points
     ]
     return Table(
-        ["Way", "What", "Block", "Queue depth", "Bandwidth"],
+        ["Way", "What", "Block", "Queue depth", "Bandwidth", "Page faults per GiB"],
         rows,
         "All rates",
-        frozenset({2, 3, 4}),
+        frozenset({2, 3, 4, 5}),
         folded=True,
     )
 

@@ -140,8 +140,8 @@ def _settings(settings: list[Setting]) -> Table:
 
 def _notes(quantities: list[Quantity]) -> list[str]:
     notes = [
-        "Intervals are 95 %: of medians by order statistics, of means by bootstrap; for fewer than "
-        "six repeats, the smallest and the largest. Spread is the interquartile range over the "
+        "Intervals are 95 %: of medians by order statistics, of means by bootstrap; fewer than six "
+        "repeats have none. Spread is the interquartile range over the "
         "median. Outliers are counted and kept."
     ]
     if any(q.provenance is None for q in quantities):
