@@ -1,4 +1,4 @@
-"""What `nearfar advise` predicts, recorded first, against wall time measured afterwards.
+"""Predictions of `nearfar advise`, recorded first, against wall time measured afterwards.
 
     .venv/bin/python benchmarks/advise.py here        memories, and the programs all near (quiet!)
     .venv/bin/python benchmarks/advise.py predict     writes benchmarks/predictions/advise.json
@@ -34,10 +34,10 @@ from host_now import host_now
 
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Assumed, Coster
-from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.labels import labels_of
+from nearfar.place.memory_costs import Memory, core_of, memory_of
 from nearfar.place.native_run import run_natively
-from nearfar.place.plan_file import plan_text
+from nearfar.place.plan_writer import plan_text
 from nearfar.place.preload import Placement, environment
 from nearfar.place.promise import HeapPromise
 from nearfar.place.traced import MAX_RECORDS, ProgramTrace, read_trace

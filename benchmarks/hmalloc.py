@@ -1,4 +1,4 @@
-"""What libhmalloc's own calls cost: telling a block's tier, matching a plan, keeping watch.
+"""Cost of libhmalloc's own calls: telling a block's tier, matching a plan, keeping watch.
 
 Run it on a quiet machine from the checkout, after ``make build`` (memkind's header is wanted:
 Debian package libmemkind-dev):

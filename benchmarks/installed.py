@@ -1,4 +1,4 @@
-"""What an installed nearfar takes: bytes on disk, and the time until it answers.
+"""Cost of an installed nearfar: bytes on disk, and the time until it answers.
 
 Run it on a quiet machine from the checkout, after ``make build``:
 

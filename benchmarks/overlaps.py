@@ -1,4 +1,4 @@
-"""What the models assume about one thread's accesses to memory, each measured apart.
+"""Assumptions of the models on one thread's accesses to memory, each measured alone.
 
 .venv/bin/python benchmarks/overlaps.py [ROUNDS]
 

@@ -60,7 +60,7 @@ def gain_s(emulated: dict[str, Any], plan: dict[str, Any]) -> float:
 
 
 def near_fraction(site: Site) -> float:
-    """How much of a site a plan keeps near."""
+    """Fraction of a site that a plan keeps near."""
     if site["verdict"] == "interleaved":
         return float(site["near_share"])
     return float(site["verdict"] == "near")

@@ -1,4 +1,4 @@
-"""What sampling costs a program, in rounds of runs with and without it, in random order.
+"""Cost of sampling for a program, in rounds of runs with and without it, in random order.
 
 Usage:
   sampling.py program ROUNDS -- COMMAND...             whole runs: CPU time, wall time, memory
@@ -38,7 +38,7 @@ from nearfar.sampling.run import (
 )
 from nearfar.stats import median
 
-#: What `nearfar advise --pid` samples for if --time does not say.
+#: Default time for which `nearfar advise --pid` samples.
 _ATTACHED_S = 30.0
 
 
@@ -51,7 +51,7 @@ class Way(NamedTuple):
 
 
 _NEVER_NS = 3_600_000_000_000
-#: What is compared with a run as it is.
+#: Variants that are compared with a run as it is.
 _WAYS = {
     "clock": Way(PERIOD_NS, 0, has_log=False),
     "clock and faults": Way(PERIOD_NS, FAULT_PERIOD, has_log=False),

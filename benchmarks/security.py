@@ -55,7 +55,7 @@ def build(cases: Path, folder: Path) -> list[Path]:
 
 
 def outcome(program: Path, environment: dict[str, str]) -> str:
-    """How one run ended."""
+    """End of one run."""
     try:
         done = subprocess.run(
             [program], env=environment, capture_output=True, timeout=TIMEOUT_S, check=False

@@ -1,4 +1,4 @@
-"""What tracing costs: each program natively, under the bare emulator and traced, in turns.
+"""Cost of tracing: each program natively, under the bare emulator and traced, in turns.
 
 Usage: python benchmarks/trace_cost.py [REPEATS [PROGRAM...]], after `make build`; wants
 gcc and qemu-x86_64. A row a program: medians of wall times, their ratios with the range over the

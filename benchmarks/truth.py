@@ -53,7 +53,7 @@ TRUTH = str(BUILD / "truth")
 MIB = 1 << 20
 PAGES = ("thp", "4k")
 REGION = "512MiB"
-#: How many repeats there are at least.
+#: Minimum number of repeats.
 MIN_REPEATS = 5
 #: Share of a program's memory that may lie on pages of the other kind.
 MAX_OTHER_PAGES = 0.02

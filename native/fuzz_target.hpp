@@ -1,4 +1,4 @@
-// What fuzz targets share: input as a row of choices, and checks of what a parser returns.
+// Helpers of fuzz targets: input as a sequence of choices, and checks of a parser's result.
 #pragma once
 
 #include <cstddef>

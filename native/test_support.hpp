@@ -1,4 +1,4 @@
-// What several native tests share: a folder of one's own, processors that may be used, timing.
+// Helpers of native tests: a folder for each test, CPUs that may be used, timing.
 #pragma once
 
 #include <algorithm>

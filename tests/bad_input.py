@@ -10,7 +10,7 @@ import typer.main
 
 from nearfar.cli.app import app
 
-#: What each verb requires besides the wrong value, and what keeps it short should it be accepted.
+#: Flags that each verb requires besides the wrong value, and those that keep it short if accepted.
 #: Files: see ``make_files``.
 _TIMED = ("--time", "1", "--runs", "1")
 _PROGRAM = ("--", "true")

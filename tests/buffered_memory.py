@@ -33,7 +33,7 @@ class BufferedMemory:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a probe of a memory would report."""
+    """The report of a probe of a memory."""
 
     memory: BufferedMemory
     regions: list[int]

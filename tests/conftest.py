@@ -1,4 +1,4 @@
-"""What tests share: running the tool as a user would."""
+"""Fixtures of tests: running the tool as a user would."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of the tool left: exit code and the two streams."""
+    """Result of one run of the tool: exit code and the two streams."""
 
     code: int
     stdout: str

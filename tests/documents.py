@@ -46,7 +46,7 @@ class Command:
 
 @dataclass
 class Document:
-    """What a document asks its reader to write, to run, and only to read."""
+    """Parts of a document that the reader writes, runs, or only reads."""
 
     steps: list[tuple[str, str] | Command] = field(default_factory=list)  # (file name, text)
     not_run: list[str] = field(default_factory=list)  # reasons

@@ -1,4 +1,4 @@
-"""What tests of libhmalloc share: the libraries as they were built, and C programs against them."""
+"""Helpers of tests of libhmalloc: the built libraries, and C programs against them."""
 
 from __future__ import annotations
 

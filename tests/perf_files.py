@@ -48,7 +48,7 @@ class Event:
 
 @dataclass
 class File:
-    """What is written to a file: events, records, types of PMUs."""
+    """Contents of a file: events, records, types of PMUs."""
 
     cpu: str
     pmus: dict[int, str]

@@ -36,7 +36,7 @@ def _server() -> ForkServerContext:
 _SERVER = _server()
 
 
-#: What takes the place of a standard stream: a file by its path, or None for a closed descriptor.
+#: Replacement of a standard stream: a file by its path, or None for a closed descriptor.
 Streams = Mapping[int, str | None]
 
 

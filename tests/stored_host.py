@@ -6,8 +6,8 @@ from pathlib import Path
 
 from nearfar.profiles import stored_host
 from nearfar.profiles.this_host import this_host
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Figure, Host, Measured
-from nearfar.records.shape import Origin
 
 Rows = list[tuple[float, tuple[float, float, float]]]
 MIB = float(1 << 20)

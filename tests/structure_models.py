@@ -1,4 +1,4 @@
-"""What persistent structures are compared with: a dict, a sorted set, a list, and steps on each."""
+"""Models of persistent structures: a dict, a sorted set, a list, and steps on each."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What advice calls sites, and the command that it ends with."""
+"""Names of sites in advice, and the command that it ends with."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nearfar.records.advice import (
     SiteAdvice,
     WithinPoint,
 )
+from nearfar.records.figures import Origin, Provenance, claimed
 from nearfar.records.profile import DISTURBED
-from nearfar.records.shape import Origin, Provenance, claimed
 from nearfar.report.advice_words import (
     apply_command,
     basis,

@@ -16,8 +16,8 @@ from fixed_inputs import program_takes
 from hmalloc_build import compile_c
 from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
-from nearfar.place.figures import Core, Memory, PageWalk
 from nearfar.place.knapsack import max_bytes
+from nearfar.place.memory_costs import Core, Memory, PageWalk
 from nearfar.place.policies import POLICIES, evaluate_policies
 from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
 from small_host import write_small_host
@@ -232,7 +232,7 @@ def test_the_curve_goes_from_no_near_memory_to_all_of_the_heap(traced: ProgramTr
 
 
 def test_a_memory_that_is_no_faster_makes_no_program_faster() -> None:
-    from nearfar.place.figures import memory_of, why_faster
+    from nearfar.place.memory_costs import memory_of, why_faster
     from nearfar.profiles import load_profile
 
     slow_here = Memory("near", 170, 160, 180, 9, 9, PageWalk(60, 60), 12)

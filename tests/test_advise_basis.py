@@ -1,4 +1,4 @@
-"""What ``nearfar advise`` stands on: the stored host, its ranges, and standard input."""
+"""Inputs of ``nearfar advise``: the stored host, its ranges, and standard input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import stored_host
 from conftest import RunNearfar
 from fixed_inputs import program_takes
 from nearfar.place.costing import Coster
-from nearfar.place.figures import Core, Memory, PageWalk
+from nearfar.place.memory_costs import Core, Memory, PageWalk
 from nearfar.place.uncertainty import LossFactors, _variants
 from nearfar.process.stdin import of_this_process
 from nearfar.profiles import load_host

@@ -205,7 +205,7 @@ def test_each_page_fault_is_sampled_where_they_are_few(
     monkeypatch.setattr("nearfar.measure.memory.large_pages_everywhere", lambda: False)
     near = f"dram,pages={pages}"
     wanted = AdviceRequest(("/bin/true",), None, ("cxl-asic",), near, HostChoice(), 1.0)
-    sampled_run._once(wanted, 1_000_000)
+    sampled_run._sample_once(wanted, 1_000_000)
     assert seen == [every_fault]
 
 

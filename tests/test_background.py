@@ -13,7 +13,7 @@ from nearfar.model.interleave import Load
 from nearfar.model.loaded_profile import under_load
 from nearfar.profiles import load_profile
 from nearfar.profiles.imports import import_profile
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from small_host import write_small_host
 
 DATA = Path(__file__).parent / "data"

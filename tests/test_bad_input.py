@@ -35,7 +35,7 @@ _SECONDS = 120
 
 
 def make_files(folder: Path) -> None:
-    """What the table's wrong values name."""
+    """Paths that the wrong values of the table name."""
     (folder / "folder").mkdir()
     (folder / "tmp").mkdir()
     (folder / "taken").touch()
@@ -57,7 +57,7 @@ def _refusals(case: Case) -> tuple[int, ...]:
 
 
 def complaints(case: Case, folder: Path, streams: running.Streams) -> list[str]:
-    """What is wrong with how a wrong command line was refused."""
+    """Defects in the refusal of a wrong command line."""
     environment = {
         **without_output_settings(),
         "COLUMNS": "80",

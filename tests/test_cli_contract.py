@@ -1,4 +1,4 @@
-"""What holds for the command line as a whole, and for every verb that is registered."""
+"""Properties of the command line as a whole, and of every registered verb."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from nearfar.cli.app import main
 from nearfar.comparison.changes import Comparison
 from nearfar.comparison.matching import compare_runs
 from nearfar.comparison.shifts import shifts
+from nearfar.records.figures import Origin, quantities
 from nearfar.records.results import LatencyPoint
 from nearfar.records.run import Run, Sections
-from nearfar.records.shape import Origin, quantities
 from test_compare import change, save
 
 FIGURES = 400

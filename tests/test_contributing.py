@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md adds is added to a copy of the checkout, and works there."""
+"""The additions of CONTRIBUTING.md work in a copy of the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the pictures readable: ticks, and names that do not overlap."""
+"""Readability of the pictures: ticks, and names that do not overlap."""
 
 from __future__ import annotations
 

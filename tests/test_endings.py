@@ -1,4 +1,4 @@
-"""How measuring verbs end when the world is against them: noise, Ctrl-C, bad input."""
+"""Ends of measuring verbs after noise, Ctrl-C and bad input."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from nearfar.errors import BadInputError
 from nearfar.model.interleave import Load, LoadedMemory
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Cost, SiteCost
-from nearfar.place.figures import Memory, PageWalk
 from nearfar.place.interleaving import FractionsFound, find_fractions, with_fractions
 from nearfar.place.labels import Labels
+from nearfar.place.memory_costs import Memory, PageWalk
 from nearfar.place.own_load import OwnLoad
 from nearfar.place.program_data import ProgramData, Touched
 from nearfar.place.sites import Frame, Site

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hmalloc_build import build_id_of, compile_c, preloaded, return_address
-from nearfar.place.run_statistics import Process, parse
+from nearfar.place.statistics_files import parse_statistics
+from nearfar.records.run_statistics import ProcessStatistics
 
 HEAD = "hmalloc-plan 1\ntier far numa:0\n"
 PLACED, DEFAULT = 1, 0
@@ -44,7 +45,7 @@ def _placed(found: dict[str, int]) -> set[str]:
     }
 
 
-def _counted(program: Path, folder: Path, text: str) -> Process:
+def _counted(program: Path, folder: Path, text: str) -> ProcessStatistics:
     _run(
         program,
         folder,
@@ -52,7 +53,7 @@ def _counted(program: Path, folder: Path, text: str) -> Process:
         NEARFAR_HMALLOC_STATS="exit,rules",
         NEARFAR_HMALLOC_STATS_FILE=str(folder / "stats"),
     )
-    process = parse((folder / "stats").read_text())
+    process = parse_statistics((folder / "stats").read_text())
     assert process is not None
     return process
 
@@ -211,7 +212,7 @@ def test_threads_signal_handlers_and_forks(tmp_path: Path) -> None:
         },
     )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
-    process = parse(statistics.read_text())
+    process = parse_statistics(statistics.read_text())
     assert process is not None
     for number in (1, 2):
         counts = process.rules[number].counts

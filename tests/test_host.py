@@ -22,7 +22,7 @@ from nearfar.measure.host_regions import LARGEST, Regions
 from nearfar.measure.last_cache import Sweeps
 from nearfar.measure.memory import MemoryMeter, MemoryPlan, Pass, Timed, _is_settled
 from nearfar.measure.session import Samples, Session
-from nearfar.place.figures import memory_of
+from nearfar.place.memory_costs import memory_of
 from nearfar.profiles import load_host, load_profile, stored_host
 from nearfar.profiles.sheets import read_host, to_toml
 from nearfar.records.advice import AdviceResult, FarAdvice

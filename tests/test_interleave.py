@@ -30,8 +30,8 @@ from nearfar.model.interleave import (
 )
 from nearfar.place.fractions import weights_of
 from nearfar.place.interleaved_plan import PlannedSite
-from nearfar.place.plan_reader import read_plan
 from nearfar.place.promise import read_promise
+from nearfar.plan_files.reader import read_plan
 from nearfar.profiles import load_profile
 from nearfar.profiles.loaded_curves import Loaded, LoadedCurves, curves_of, saturates
 from nearfar.records.depth import LoadedResult

@@ -28,7 +28,7 @@ def machine(root: Path, nodes: str = "0-1") -> Path:
 
 
 def settings(root: Path) -> tuple[str, str]:
-    """What is set."""
+    """The settings that are on."""
     return (root / BALANCING).read_text().strip(), (root / DEMOTION).read_text().strip()
 
 

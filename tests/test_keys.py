@@ -13,10 +13,10 @@ from pydantic import BaseModel
 import nearfar
 from nearfar.comparison.direction import better
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
+from nearfar.records.figures import FigureModel
 from nearfar.records.keys import KEYS
 from nearfar.records.profile import unit_of
 from nearfar.records.run import Run
-from nearfar.records.shape import Shaped
 
 #: Ends of keys and the units that they carry, the longest first.
 _ENDS = {
@@ -73,7 +73,7 @@ def schema() -> set[str]:
     for file in (f for f in package.rglob("*.py") if f.name != "__init__.py"):
         import_module(".".join(("nearfar", *file.relative_to(package).with_suffix("").parts)))
     models = models_in(Run, [])
-    for model in _subclasses(Shaped):
+    for model in _subclasses(FigureModel):
         if model.__module__.startswith("nearfar.") and "nearfar.machine" not in model.__module__:
             models_in(model, models)
     return numeric_keys(models)
@@ -85,12 +85,12 @@ def test_every_numeric_key_of_the_schema_is_declared_and_no_other() -> None:
 
 
 def test_a_key_without_a_declaration_is_found() -> None:
-    class Inner(Shaped):
+    class Inner(FigureModel):
         lost_per_s: float | None = None
         name: str = ""
         flag: bool = False
 
-    class Outer(Shaped):
+    class Outer(FigureModel):
         rows: list[Inner]
 
     assert numeric_keys(models_in(Outer, [])) - KEYS.keys() == {"lost_per_s"}

@@ -15,8 +15,8 @@ from nearfar.measure.access_unit import BlockCost, access_unit
 from nearfar.measure.curve_file import examine
 from nearfar.measure.knees import FoundKnee
 from nearfar.measure.session import Effort
+from nearfar.records.figures import Origin
 from nearfar.records.results import LatencyCurve, LatencyPoint
-from nearfar.records.shape import Origin
 
 DATA = Path(__file__).parent / "data"
 LENS = DATA / "lens_optane100_one_dimm.csv"

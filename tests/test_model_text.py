@@ -1,4 +1,4 @@
-"""What predictions print: figures, terms, what binds, calibration."""
+"""Output of predictions: figures, terms, bounds, calibration."""
 
 from __future__ import annotations
 

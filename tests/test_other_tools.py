@@ -18,7 +18,7 @@ from nearfar.profiles import load_profile
 from nearfar.records.advice import LOWER_BOUND, AdviceResult
 from nearfar.records.choices import PlacementTool
 from nearfar.records.depth import LoadedTier
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
 from nearfar.report.other_tools import require_tool, script_of
 from nearfar.report.other_tools.weighted_interleave import weights
 from nearfar.store import read_run

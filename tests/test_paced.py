@@ -13,7 +13,7 @@ from nearfar.errors import BadInputError
 from nearfar.measure.tiers import origin_of
 from nearfar.profiles import load_profile
 from nearfar.profiles.pacing import LINES_IN_FLIGHT, pace_of
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 

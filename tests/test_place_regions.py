@@ -22,7 +22,7 @@ from nearfar.place.attached.regions import (
     parse_maps,
     regions_of,
 )
-from nearfar.place.plan_reader import PlanRule
+from nearfar.plan_files.reader import PlanRule
 from nearfar.process.elf_objects import DataSegment, ElfObject, read_elf_object
 
 PAGE = 4096
@@ -126,7 +126,7 @@ def test_regions_cover_what_is_mapped(
         assert not (same and before.end == after.start)
 
 
-# What rules decide
+# Decisions of rules
 
 
 def plan_rule(number: int, **fields: object) -> PlanRule:

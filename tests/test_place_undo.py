@@ -1,4 +1,4 @@
-"""What is kept so that moved pages can be moved back: their origins, and the journal of a run."""
+"""Data for moving pages back: their origins, and the journal of a run."""
 
 from __future__ import annotations
 

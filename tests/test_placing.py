@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, max_bytes
-from nearfar.place.plan_file import plan_text
-from nearfar.place.plan_reader import read_plan
+from nearfar.place.plan_writer import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.place.rules import MAX_RULES, rules_for
 from nearfar.place.sites import Frame, Site
+from nearfar.plan_files.reader import read_plan
 
 
 def best_of_all(benefit: list[float], sizes: np.ndarray, budget: float) -> float:

@@ -15,12 +15,13 @@ from nearfar.errors import BadInputError
 from nearfar.place.attached.checking import hold_placement
 from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
-from nearfar.place.run_statistics import Process, Rule, parse
 from nearfar.place.sites import Frame, Site
+from nearfar.place.statistics_files import parse_statistics
 from nearfar.place.traffic import Traffic, count, rules_by_site
 from nearfar.records.choices import RuleMemory, SiteKind
 from nearfar.records.placement import PlacementResult, RulePlacement, UnappliedRule
 from nearfar.records.plan_check import Check
+from nearfar.records.run_statistics import ProcessStatistics, RuleStatistics
 from nearfar.report.terminal.placement import plan_check
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
@@ -65,11 +66,14 @@ def plan(folder: Path, reported: Promise, *rules: str) -> Path:
     return file
 
 
-def counted(*, nodes: int = 0, **rules: dict[str, int]) -> Process:
-    return Process(
+def counted(*, nodes: int = 0, **rules: dict[str, int]) -> ProcessStatistics:
+    return ProcessStatistics(
         process=1,
         tiers={"near": {"nodes": 0}, "far": {"nodes": nodes}},
-        rules={int(name[1:]): Rule(tier="far", counts=counts) for name, counts in rules.items()},
+        rules={
+            int(name[1:]): RuleStatistics(tier="far", counts=counts)
+            for name, counts in rules.items()
+        },
     )
 
 
@@ -122,8 +126,8 @@ def test_a_rule_that_was_edited_breaks_the_promise() -> None:
     assert [rule.broken for rule in found.rules] == ["the plan's rule places it on far", ""]
 
 
-def mapped(memory: RuleMemory, **counts: int) -> Rule:
-    return Rule(tier="far", memory=memory, counts=counts)
+def mapped(memory: RuleMemory, **counts: int) -> RuleStatistics:
+    return RuleStatistics(tier="far", memory=memory, counts=counts)
 
 
 def test_mappings_are_compared_with_each_other() -> None:
@@ -140,7 +144,7 @@ def test_mappings_are_compared_with_each_other() -> None:
         if globals_:
             reported.rules.append(promised(5, "far", 64))
             rules[5] = mapped("globals", **globals_)
-        ran = Process(process=1, tiers={"far": {"nodes": 2}}, rules=rules)
+        ran = ProcessStatistics(process=1, tiers={"far": {"nodes": 2}}, rules=rules)
         return hold(reported, [ran], Traffic({1: (150, 50)}, unmatched=0))
 
     kept = held(200, 50)
@@ -161,11 +165,14 @@ def a_virtual_machine(heap_unknown: int, misplaced_kib: int) -> Check:
     small = [promised(number, "near", 80 * KIB) for number in range(1, 26)]
     reported = promise(*small, promised(26, "far", 150 * KIB * KIB, at="heap of the collector"))
     reported.heap.allocated_bytes = 25 * 80 * KIB
-    rules = {rule.rule: Rule(tier="near", counts={"allocated_bytes": 80 * KIB}) for rule in small}
+    rules = {
+        rule.rule: RuleStatistics(tier="near", counts={"allocated_bytes": 80 * KIB})
+        for rule in small
+    }
     rules[1].counts["elsewhere_bytes"] = misplaced_kib * KIB
     rules[26] = mapped("mapping", allocated_bytes=150 * KIB * KIB)
     rules[27] = mapped("heap", allocated_bytes=heap_unknown)
-    return hold(reported, [Process(process=1, rules=rules)])
+    return hold(reported, [ProcessStatistics(process=1, rules=rules)])
 
 
 def test_the_verdict_is_on_all_memory_together() -> None:
@@ -246,9 +253,9 @@ def test_a_program_placed_from_outside_is_checked_by_its_pages() -> None:
 
 
 def test_a_heap_without_rules_is_not_compared() -> None:
-    ran = Process(process=1, rules={1: mapped("mapping", allocated_bytes=100)})
+    ran = ProcessStatistics(process=1, rules={1: mapped("mapping", allocated_bytes=100)})
     assert hold(promise(promised(1, "far", 100)), [ran]).kept
-    assert not hold(promise(promised(1, "far", 100)), [Process(process=1)]).kept
+    assert not hold(promise(promised(1, "far", 100)), [ProcessStatistics(process=1)]).kept
 
 
 def test_traffic_is_held_against_its_promise() -> None:
@@ -311,10 +318,10 @@ def test_caches_survive_a_plan() -> None:
 def test_accounts_of_rules_are_read() -> None:
     text = "hmalloc-stats 1\nprocess 7\nrule.1.tier far\nrule.1.pages 12\nrule.1.node3 4\n"
     text += "rule.2.tier near\nrule.2.memory globals\n"
-    process = parse(text)
+    process = parse_statistics(text)
     assert process is not None
-    assert process.rules[1] == Rule(tier="far", counts={"pages": 12, "node3": 4})
-    assert process.rules[2] == Rule(tier="near", memory="globals")
+    assert process.rules[1] == RuleStatistics(tier="far", counts={"pages": 12, "node3": 4})
+    assert process.rules[2] == RuleStatistics(tier="near", memory="globals")
 
 
 def test_a_run_that_keeps_its_promise(
@@ -364,11 +371,11 @@ def test_check_needs_a_plan_and_a_library(tmp_path: Path, run_nearfar: RunNearfa
 
 def test_pages_of_a_tier_with_weights_have_their_proportions() -> None:
     text = ["hmalloc-stats 1", "process 1", "tier.far.weight0 5", "tier.far.weight1 3"]
-    weighted = parse("\n".join([*text, "tier.far.nodes 3"]) + "\n")
+    weighted = parse_statistics("\n".join([*text, "tier.far.nodes 3"]) + "\n")
     assert weighted is not None
 
     def broken(**pages: int) -> str:
-        weighted.rules = {1: Rule(tier="far", counts={"allocated_bytes": 100, **pages})}
+        weighted.rules = {1: RuleStatistics(tier="far", counts={"allocated_bytes": 100, **pages})}
         return hold(promise(promised(1, "far", 100)), [weighted]).rules[0].broken
 
     assert broken(node0=620, node1=380) == ""

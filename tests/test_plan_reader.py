@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hmalloc_build import PRELOAD, clean_environment
 from nearfar.errors import BadInputError, NearfarError
-from nearfar.place.plan_reader import PlanRule, read_plan
 from nearfar.place.preload import Placement, check, environment
+from nearfar.plan_files.reader import PlanRule, read_plan
 
 BUILD_ID = "5f0c9ab27d41"
 
@@ -173,7 +173,7 @@ def test_the_library_in_the_program_reads_the_same(tmp_path: Path, line: str) ->
 
 
 def complaint(read: Callable[[], object]) -> str:
-    """What is refused; empty if nothing is."""
+    """The message of a refusal; empty if nothing is refused."""
     try:
         read()
     except BadInputError as refused:

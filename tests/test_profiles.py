@@ -347,7 +347,7 @@ def test_a_price_needs_a_date() -> None:
         )
 
 
-# What is written reads back as it was
+# Profiles that are written and read back
 
 
 _TEXT = st.text(

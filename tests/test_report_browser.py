@@ -100,7 +100,7 @@ class Browser:
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
 
     def sheets(self, page: Path) -> int:
-        """How many sheets of paper the page takes."""
+        """Number of sheets of paper that the page takes."""
         file = self.directory / f"{page.stem}.pdf"
         self.run(page, WIDE, f"--print-to-pdf={file}")
         return len(re.findall(rb"/Type\s*/Page\b", file.read_bytes()))
@@ -120,7 +120,7 @@ class Browser:
         return picture.read_bytes(), console, _asked(log)
 
     def measure(self, page: Path, size: tuple[int, int]) -> tuple[int, list[str]]:
-        """How many pictures show, and what is wrong with the layout, all details unfolded."""
+        """Number of visible pictures, and defects of the layout, all details unfolded."""
         copy = self.directory / f"probe-{page.name}"
         text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text())
         copy.write_text(text.replace("</body>", f"{_PROBE}</body>"))

@@ -8,9 +8,9 @@ import pytest
 
 import factories
 from nearfar.comparison.matching import compare_runs
+from nearfar.records.figures import Origin
 from nearfar.records.numbers import Quantity, numbers
 from nearfar.records.run import Sections
-from nearfar.records.shape import Origin
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import changes

@@ -1,4 +1,4 @@
-"""What the sections of the probes in depth say, and how they draw it."""
+"""Texts and charts of the sections of the probes in depth."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ import pytest
 import factories
 from nearfar.machine.model import Machine
 from nearfar.machine.topology import machine_from
+from nearfar.records.figures import Origin
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Sections
-from nearfar.records.shape import Origin
 from nearfar.report.charts.topology import topology_figure
 from nearfar.report.html.page import render
 from nearfar.report.html.sections._nodes import Measured, latency_matrix

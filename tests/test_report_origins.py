@@ -6,8 +6,8 @@ import pytest
 
 from nearfar.model.interleave import loaded_memory_of, loaded_tier
 from nearfar.profiles import load_profile
+from nearfar.records.figures import Origin
 from nearfar.records.numbers import Quantity, numbers_of
-from nearfar.records.shape import Origin
 from nearfar.report.html.section import Cell, Table
 
 EMULATED = Cell("1 ns", origin=Origin.EMULATED)

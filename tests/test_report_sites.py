@@ -19,7 +19,7 @@ from nearfar.report.wording import axis_unit
 
 
 def _visited(monkeypatch: pytest.MonkeyPatch, sites: int) -> tuple[int, str]:
-    """How often a page asks for the origin that all cells share, and the page."""
+    """Number of requests for the origin that all cells share, and the page."""
     asked = 0
     original = section._shared
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.place import run_statistics
-from nearfar.process.elf import find, ignores_preload
+from nearfar.place.statistics_files import read_statistics
+from nearfar.process.elf import ignores_preload
 from nearfar.process.launch import StartError, run
+from nearfar.process.program_file import find_program
 
 #: Runs a command as ``nearfar run`` does, and ends with its code.
 _RUNNER = (
@@ -132,7 +133,7 @@ def static_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_plain_programs_and_scripts_take_a_library(tmp_path: Path) -> None:
     for name in ("sh", "python3", "git"):
-        if file := find(name):
+        if file := find_program(name):
             assert ignores_preload(file) == ""
     for line in ("#!/bin/sh", "#!/usr/bin/env python3", "#!/usr/bin/env -S python3 -B", "", "#!"):
         script = tmp_path / "script"
@@ -190,7 +191,7 @@ def test_accounts_are_read_and_cut_ones_are_not(tmp_path: Path) -> None:
     (tmp_path / "9").write_text(ACCOUNTS.replace("process 12", "process 9"))
     (tmp_path / "13").write_text(ACCOUNTS[:-4])
     (tmp_path / "14").write_text("")
-    found = run_statistics.read(tmp_path, 12)
+    found = read_statistics(tmp_path, 12)
     assert [process.process for process in found] == [12, 9]
     assert found[0].tiers == {
         "near": {"allocations": 7, "live_bytes": 64},

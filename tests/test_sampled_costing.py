@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nearfar.place.figures import Memory, PageWalk, memory_of
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
+from nearfar.place.memory_costs import Memory, PageWalk, memory_of
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
 from nearfar.place.sampled_costing import CacheSizes, SampledCoster
@@ -223,7 +223,7 @@ def test_mapped_memory_has_first_touches_where_large_pages_are_everywhere(everyw
 
 def placed(near: Memory, found: ProgramSamples) -> tuple[float, float]:
     """CPU times in s with all near and all far, of samples that were taken on NEAR."""
-    coster = SampledCoster(found, near, CACHES, cpu_s=1.0, here=NEAR)
+    coster = SampledCoster(found, near, CACHES, cpu_s=1.0, run_memory=NEAR)
     all_near, all_far = coster.costs(FAR, [[], [0, 1]])
     assert coster.near_time_ns() == all_near.time_ns
     return all_near.time_ns / 1e9, all_far.time_ns / 1e9
@@ -233,9 +233,9 @@ def test_a_near_memory_as_fast_as_the_one_here_gives_the_same_answer() -> None:
     found = data(stalls(0, 4096 * MIB, seconds=0.5), touched=(1000, 0))
     same = replace(NEAR, name="same")
     assert placed(same, found) == pytest.approx((1.0, slowdown(found)))
-    here = SampledCoster(found, NEAR, CACHES, cpu_s=1.0)
-    other = SampledCoster(found, same, CACHES, cpu_s=1.0, here=NEAR)
-    assert other.slowdowns(FAR, [[0]])[-1] == pytest.approx(here.slowdowns(FAR, [[0]])[-1])
+    run_memory = SampledCoster(found, NEAR, CACHES, cpu_s=1.0)
+    other = SampledCoster(found, same, CACHES, cpu_s=1.0, run_memory=NEAR)
+    assert other.slowdowns(FAR, [[0]])[-1] == pytest.approx(run_memory.slowdowns(FAR, [[0]])[-1])
 
 
 def test_stalls_are_converted_to_a_faster_near_memory() -> None:
@@ -253,7 +253,7 @@ def test_stalls_are_converted_to_a_faster_near_memory() -> None:
 def test_walks_and_streams_are_converted_too() -> None:
     walked = replace(NEAR, walk=PageWalk(50, 50))
     found = data(stalls(0, 1024 * MIB, seconds=1.0))
-    coster = SampledCoster(found, walked, CACHES, cpu_s=1.0, here=NEAR)
+    coster = SampledCoster(found, walked, CACHES, cpu_s=1.0, run_memory=NEAR)
     assert coster.near_time_ns() == pytest.approx(1.5e9, rel=0.02)
     fast = data(stalls(0, 4096 * MIB, seconds=1.0, speed=16.0))
     narrow = replace(NEAR, line=10, write_line=10)
@@ -270,8 +270,8 @@ def test_a_thread_has_no_more_lines_in_flight_on_another_memory() -> None:
         key: Figure(unit=units[key], value=value, source="tests", confidence="C")
         for key, value in figures.items()
     }
-    here = replace(NEAR, walk=PageWalk(7, 3), touch=500.0)
-    found = memory_of(device.model_copy(update={"figures": made}), here)
+    run_memory = replace(NEAR, walk=PageWalk(7, 3), touch=500.0)
+    found = memory_of(device.model_copy(update={"figures": made}), run_memory)
     assert (found.latency, found.line) == (50, 2.5)  # half of the latency here, 5 ns a line
     assert found.capped
     assert (found.walk, found.touch) == (PageWalk(7, 3), 500)

@@ -22,7 +22,7 @@ PROGRAM = (b"/bin/program", "ab" * 20)
 
 
 class FixedSampler:
-    """What a sampler has seen, as written down."""
+    """Samples and regions of a sampler, as values."""
 
     def __init__(self, data: list[dict[str, Any]], regions: list[tuple[int, int, int, str]]):
         self._data = [place(), *data]

@@ -86,7 +86,7 @@ def requests() -> list[tuple[int, int]]:
 
 
 def driven(device: str, controller: Controller, read_queue: int) -> list[str]:
-    """What ``tests/programs/cosimulate.c`` prints, from Python."""
+    """The output of ``tests/programs/cosimulate.c``, computed in Python."""
     memory = nearfar.SimulatedMemory(device, controller, read_queue)
     lines: list[str] = []
     last = 0

@@ -12,15 +12,15 @@ from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
 from nearfar.records.profile import Figure, Profile
 from nearfar.simulation.access_counts import AccessCosts
+from nearfar.simulation.device_keys import known_keys
 from nearfar.simulation.devices import Device, resolve
-from nearfar.simulation.figures import known_keys
 
 Command = tuple[int, str, int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the source of a profile prints, in whole clocks; `groups` of banks."""
+    """Timings that the source of a profile prints, in whole clocks; `groups` of banks."""
 
     clock_ps: int
     tRCD: int

@@ -1,4 +1,4 @@
-"""What ``nearfar sim`` refuses, and what it reports of a trace that is not whole."""
+"""Input that ``nearfar sim`` refuses, and its report of a trace that is not whole."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
 def test_the_core_is_as_wide_as_the_profile_was_measured(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    """What `nearfar probe` writes: bandwidth by threads, chases in parallel."""
+    """A profile as `nearfar probe` writes it: bandwidth by threads, chases in parallel."""
     text = (
         'schema_version = 1\nkind = "device"\nname = "here"\ntitle = "here"\n'
         'description = "synthetic"\n[sources]\ntest = "a test"\n'
@@ -422,16 +422,23 @@ def test_rules_and_plans(tmp_path: Path) -> None:
     assert found.near_by_default
     assert found.ranges == [(0x1000, 0x3000, True), (0x7000, 0x8000, False)]
     assert [rule.object for rule in found.objects] == [3, -1, -1]
-    assert found.objects[1].frames == [("5f0c9ab2", 0x41A8), ("name:prog", 0x10)]
+    assert found.objects[1].frames == (("5f0c9ab2", 0x41A8), ("name:prog", 0x10))
     assert found.objects[2].min_bytes == 64 << 10
     found.native()
 
 
 @pytest.mark.parametrize(
-    "line", ["rule near budget=2GiB", "rule middle size=1..2", "rule near site=0x12", "hop"]
+    "line",
+    [
+        "rule near budget=2GiB",
+        "rule near map=heap",
+        "rule middle size=1..2",
+        "rule near site=0x12",
+        "hop",
+    ],
 )
 def test_a_plan_that_cannot_be_simulated_is_refused_by_its_line(line: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     plan.write_text(f"hmalloc-plan 1\n{line}\n")
-    with pytest.raises(BadInputError, match="line 2"):
+    with pytest.raises(BadInputError, match="plan:2: "):
         parse(str(plan), [], 0)

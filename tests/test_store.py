@@ -9,9 +9,9 @@ import pytest
 from nearfar import store
 from nearfar.cli.flags import record_place
 from nearfar.errors import BadInputError, MachineError
+from nearfar.records.figures import Origin, quantities
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import SCHEMA_VERSION, Run
-from nearfar.records.shape import Origin, quantities
 from nearfar.report.wording import interval_of
 from nearfar.stats import median
 

@@ -175,7 +175,7 @@ TOP = 2**40
 
 
 def entry(kind: str, number: int) -> Operation:
-    """What puts a number into a structure."""
+    """The operation that puts a number into a structure."""
     if kind == "WordQueue":
         return "push", (number,)
     key = TOP - number

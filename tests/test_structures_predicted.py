@@ -31,9 +31,9 @@ from nearfar.model.pointer_structures import (
     software_of,
 )
 from nearfar.profiles import load_host, load_profile
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Host
 from nearfar.records.run import Sections
-from nearfar.records.shape import Origin
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections.structures import section
 from nearfar.simulation.cache_misses import (
@@ -243,7 +243,7 @@ def test_on_a_disk_each_flush_is_an_msync_and_nothing_hides_it() -> None:
 
 
 def test_software_in_cache_is_found_again() -> None:
-    """What the general form makes of known software leads back to it, and its slope."""
+    """The general form of known software yields it again, and its slope."""
     host, near = _costs(), _memory(100, 150)
 
     def timed(loads: float, ns: float) -> InCache:

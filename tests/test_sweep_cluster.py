@@ -37,7 +37,7 @@ def started(log: Path, *command: str) -> Iterator[int]:
 
 
 def reported(log: Path, pattern: str) -> str:
-    """What a log says, as soon as it does."""
+    """The text of a log, once it has one."""
     end = time.monotonic() + _PATIENCE_S
     while not (found := re.search(pattern, log.read_text())):
         assert time.monotonic() < end, log.read_text()

@@ -20,9 +20,9 @@ from nearfar.machine.model import Machine
 from nearfar.machine.root import Root
 from nearfar.machine.tier_claims import DEMOTION, TIERING, read_tier_claims
 from nearfar.machine.topology import machine_from
+from nearfar.records.figures import Origin, Provenance
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Finding
-from nearfar.records.shape import Origin, Provenance
 from nearfar.report.terminal.machine import findings
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"

@@ -11,7 +11,7 @@ from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.machine.model import Machine, Tier
 from nearfar.machine.topology import machine_from, this_machine
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.units import GIB, MIB
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"

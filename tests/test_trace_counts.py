@@ -42,7 +42,7 @@ def counted(
 def check_counts(
     run_nearfar: RunNearfar, name: str, less: list[str], more: list[str], folder: Path
 ) -> None:
-    """What more work adds to each count, so that what libc does before main, on whatever
+    """Growth of each count with more work, so that the work of libc before main, on whatever
     processor it finds, is in neither figure."""
     program = build(name, folder)
     ours, theirs = zip(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: What a shell has that knows nothing of the checkout.
+#: Environment of a shell without variables of the checkout.
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "NO_COLOR": "1"}
 
 pytestmark = pytest.mark.long

@@ -69,6 +69,7 @@ PYTHON = [
     ],
     ["machine"],
     ["process"],
+    ["plan_files"],
     ["profiles"],
     ["measure"],
     ["simulation"],

@@ -121,7 +121,7 @@ void Allocator::open_stacks(unsigned tier) {
   if (home != home_stacks || home->fast_owner != fast_owner_of(*home)) choose_home();
 }
 
-/// What TierStacks::fast_owner has to be.
+/// The correct value of TierStacks::fast_owner.
 std::uint16_t Allocator::fast_owner_of(const TierStacks& stacks) const {
   const bool fast = stacks.caches && stacks.owner != no_owner && settings.quarantine_bytes == 0;
   return fast ? stacks.owner : TierStacks::no_fast_owner;

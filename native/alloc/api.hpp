@@ -1,4 +1,4 @@
-// What the parts of the C interface share.
+// Common functions of the C interface.
 #pragma once
 
 #include <nearfar/hmalloc.h>

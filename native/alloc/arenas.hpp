@@ -5,7 +5,7 @@
 // span table has the arena of each of these spans; blocks of arenas are not kept in stacks of
 // threads, so that an arena can be destroyed at once.
 //
-// Life            an Arena is never freed: it is used again for the next one that is created.
+// Lifetime        an Arena object is never freed: it is reused for the next one that is created.
 // Thread safety   any thread; the caller ensures that nothing uses an arena while it is destroyed.
 #pragma once
 

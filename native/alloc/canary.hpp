@@ -1,5 +1,5 @@
-// Hardening: canaries, the bytes of a block behind the size that was requested. They are written when
-// the block is allocated and checked when it is freed, and have the requested size.
+// Hardening: canaries, the bytes of a block behind the size that was requested. They are written
+// when the block is allocated and checked when it is freed, and have the requested size.
 //
 // Canaries are stored in the memory of the tier: a slow medium is written at each allocation.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace nearfar::alloc {
 
-/// What an allocation adds to the requested size at least.
+/// Minimum number of bytes that an allocation adds to the requested size.
 inline constexpr std::size_t canary_bytes = 32;
 inline constexpr std::size_t damaged = static_cast<std::size_t>(-1);
 

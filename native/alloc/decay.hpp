@@ -1,11 +1,11 @@
-// Returns freed memory to the system after a while.
+// Returns freed memory to the system after a time.
 //
 // Time is counted in ticks of the decay time. Memory that was freed in one tick and not used since
 // is returned one tick later, by the next call of malloc or free that takes a slow path (refills or
-// flushes a thread's cache, or handles a large block). A pause without such calls is one tick, however
-// long: a program that goes on uses its memory again. The library never creates a thread for it:
-// libc frees blocks while it holds locks of its own, for instance that of its cache of thread
-// stacks, which pthread_create() takes too.
+// flushes a thread's cache, or handles a large block). A pause without such calls is one tick, of
+// any length: a program that continues uses its memory again. The library never creates a thread
+// for this: libc frees blocks while it holds locks of its own, for instance that of its cache of
+// thread stacks, which pthread_create() acquires, too.
 //
 // Thread safety  any thread; calls nothing of libc except a clock.
 #pragma once

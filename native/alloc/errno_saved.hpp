@@ -1,4 +1,4 @@
-// errno, kept while a library works below a function of libc that succeeded.
+// Preserves errno: functions that replace successful ones of libc must not change it.
 #pragma once
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Hardening: what is checked when a block is freed, and when it leaves the quarantine.
+// Hardening: checks of a block when it is freed, and when it leaves the quarantine.
 #include <cstring>
 
 #include "alloc/allocator.hpp"
@@ -27,8 +27,8 @@ std::size_t Allocator::good_size(std::size_t size) const {
   return has_canary && size <= largest_class_bytes ? size : block_bytes_of(size);
 }
 
-/// Checks the canary of a block that is freed, and clears the block. Aborts the process if the canary
-/// was overwritten.
+/// Checks the canary of a block that is freed, and clears the block. Aborts the process if the
+/// canary was overwritten.
 void Allocator::check_freed(BlockRef ref) const {
   const Slab* slab = slab_of(window.span_of(ref.block));
   const std::size_t bytes = class_infos[slab->size_class].bytes;

@@ -56,7 +56,7 @@ struct MappingRules {
   MappingRule* end() const { return rules + count; }
 };
 
-/// What rules compare of a mapping.
+/// Properties of a mapping that rules compare.
 struct MappingOrigin {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// Which address belongs to which rule: intervals of placed mappings, by address.
+// Intervals of placed mappings, by address, each with its rule.
 //
 // Data           a treap with memory of its own: searching, inserting and removing take a time
 //                logarithmic in the number of intervals, and no recursion.
@@ -65,7 +65,8 @@ public:
   }
 
   /// Removes the first part of an interval that is in [begin, end), and stores it in `removed`: its
-  /// origin lives until discard(), or until an interval is inserted. Returns false if there is none.
+  /// origin lives until discard(), or until an interval is inserted. Returns false if there is
+  /// none.
   bool take_first(std::uintptr_t begin, std::uintptr_t end, MappedInterval& removed);
 
 private:

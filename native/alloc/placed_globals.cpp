@@ -7,7 +7,7 @@
 namespace nearfar::alloc {
 
 /// Each segment is an interval of the object's data. Pages of .data become private before they are
-/// moved: those that other processes share would stay.
+/// moved, because pages that other processes share would not move.
 void PlacedMappings::place_globals() {
   const LoadedObjects objects;
   const os::SignalsBlocked blocked;

@@ -63,7 +63,7 @@ struct Plan {
 /// bad_input with the line number, not_found, no_permission, and those of tiers.
 Status load_plan(Allocator& allocator, const char* path);
 
-/// Where a block goes.
+/// Tier of a block, and the rule that it is charged to.
 struct Decision {
   int tier = 0;
   Rule* charged = nullptr; ///< the rule whose budget it is charged to

@@ -27,7 +27,7 @@ struct Quarantine {
   };
 
   explicit Quarantine(std::size_t bytes);
-  /// How many entries a block takes, so that a half holds at most half of the bytes.
+  /// Number of entries that a block takes, so that a half holds at most half of the bytes.
   std::size_t entries_of(std::size_t bytes) const {
     return bytes <= entry_bytes ? 1 : (bytes + entry_bytes - 1) / entry_bytes;
   }

@@ -1,4 +1,4 @@
-// On which nodes pages are, and moving them.
+// Finds the nodes of pages, and moves pages.
 //
 // Errors         -1, with the message set by set_error().
 // Thread safety  any thread.

@@ -1,10 +1,11 @@
-// What each rule of a plan placed, and on which node its pages are: for `nearfar run --check`.
+// Blocks and mappings that each rule of a plan placed, and the nodes of their pages: for
+// `nearfar run --check`.
 //
 // Enabled        only if NEARFAR_HMALLOC_STATS has `rules`: each rule for heap blocks then has a
 //                budget, unlimited if the plan has none, so that each block has a rule.
 // Pages          are sampled when a block is freed or memory is unmapped, and those of live blocks
-//                and mappings at the end: some pages of each large block or mapping, and some of the
-//                small blocks.
+//                and mappings at the end: some pages of each large block or mapping, and some of
+//                the small blocks.
 // Thread safety  enable_rule_statistics() by one thread; the others from any thread.
 #pragma once
 

@@ -40,7 +40,7 @@ std::uint32_t allocate_guarded(RunAllocator& runs, std::uint32_t spans, bool& di
 } // namespace
 
 std::uint32_t SlabSource::allocate(std::uint32_t spans, bool& dirty, bool& guarded) const {
-  // Where spans count against a capacity, guards would use it up.
+  // If spans count against a capacity, guards would use it up.
   if (guards && runs.backing().anonymous && runs.backing().options.capacity == 0)
     if (const std::uint32_t first = allocate_guarded(runs, spans, dirty); first != no_span) {
       guarded = true;

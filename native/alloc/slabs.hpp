@@ -121,7 +121,7 @@ private:
   std::uint64_t most_ = 0;
 };
 
-/// Where slabs come from: the runs of a tier, for the tier itself or for an arena in it.
+/// Source of slabs: the runs of a tier, for the tier itself or for an arena in it.
 struct SlabSource {
   RunAllocator& runs;
   SpanLimit* limit = nullptr; ///< of the arena

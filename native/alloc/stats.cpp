@@ -158,7 +158,7 @@ void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
                 static_cast<unsigned>(options.weights[node]));
 }
 
-/// What a rule of any kind has counted.
+/// Counts of a rule of any kind.
 struct RuleCounts {
   unsigned number;
   int tier;

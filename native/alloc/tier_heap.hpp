@@ -1,6 +1,6 @@
 // The heap of one tier: its memory, its runs and size classes, its counters.
 //
-// Life            absent -> opening -> ready, under Allocator::tiers_lock. A ready tier that the
+// Lifetime        absent -> opening -> ready, under Allocator::tiers_lock. A ready tier that the
 //                 child of a fork does not get becomes absent there (`lost` if a call was
 //                 interrupted): its blocks can be freed, and a later tier in the slot begins behind
 //                 its addresses.
@@ -60,7 +60,8 @@ public:
   std::uint32_t removed_spans() const { return removed_spans_; }
   Window& window() const { return runs.window(); }
 
-  /// Allocates a large block, for an arena if its number is given. Returns nullptr if the tier is full.
+  /// Allocates a large block, for an arena if its number is given. Returns nullptr if the tier is
+  /// full.
   std::byte* allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty,
                             std::uint8_t arena = 0);
   /// Frees the large block that begins at this span.

@@ -15,7 +15,7 @@ constexpr unsigned narrowest_shift = 30;
 constexpr unsigned sanitizer_shift = 34; ///< ThreadSanitizer leaves 1.5 TiB in one piece
 constexpr unsigned strict_shift = 36; ///< strict overcommit charges span tables when made writable
 constexpr std::size_t alignment = std::size_t{1} << 30;
-/// Where a window that is not reserved begins: far from where the kernel places other mappings.
+/// Base of a window that is not reserved: far from the addresses where the kernel places mappings.
 constexpr std::uintptr_t unreserved_base = std::uintptr_t{1} << 45;
 
 std::size_t span_table_bytes(unsigned shift) {

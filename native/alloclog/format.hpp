@@ -2,8 +2,8 @@
 //
 // Control        one region, named by the environment variable. It lists slots; a process claims a
 //                ready one and opens its file by the reader's /proc/PID/fd.
-// Slot           one sparse file for each process image: header, sites, mappings, tracked blocks, and
-//                three arrays that map an address to a site. Only touched pages use memory.
+// Slot           one sparse file for each process image: header, sites, mappings, tracked blocks,
+//                and three arrays that map an address to a site. Only touched pages use memory.
 // Addresses      level 0 has an entry for each granule of 32 bytes, set where a block begins: the
 //                smallest block of glibc, so that each has its own. An entry costs 6 % of the
 //                small blocks' memory; granules of 64 bytes would cost half, and confuse neighbors
@@ -11,11 +11,11 @@
 //                Level 1 has an entry for each page that begins in a large block, level 2 one for
 //                each unit of 2 MiB that lies wholly in a large block, in place of level 1.
 // Tracked blocks all large ones and a sample of the others, with their sizes (poisson.hpp).
-// Mappings       a ring of events: what the program itself mapped and unmapped, and where from. The
-//                reader follows them (mappings.hpp).
-// Clock samples  a ring of samples of CPU time, if the reader asked for them (clock_period_ns): by
+// Mappings       a ring of events: mappings that the program itself made and removed, with their
+//                sites. The reader follows them (mappings.hpp).
+// Clock samples  a ring of samples of CPU time, if the reader requests them (clock_period_ns): by
 //                signals, for machines whose kernel refuses perf_event_open().
-// Trust          both sides may write anything. A reader copies a value before it checks it.
+// Untrusted      the program may write anything. A reader copies a value before it checks it.
 // Units          bytes, unless a name says otherwise.
 #pragma once
 
@@ -36,25 +36,25 @@ inline constexpr unsigned page_bits = 12;
 inline constexpr unsigned unit_bits = 21;
 inline constexpr std::size_t large_bytes = 32 << 10; ///< blocks of at least this size are large
 
-/// A number of a site, with bits of its block. 0: nothing is known.
+/// A number of a site, with bits of its block. 0: unknown.
 using Entry = std::uint16_t;
 inline constexpr Entry site_mask = 0x3fff;
 inline constexpr Entry half_bit = 0x4000; ///< the block begins in the upper half of its granule
-/// The block was freed. Its site is kept for samples that are read later than that.
+/// The block was freed. Its site is kept for samples that are read after that.
 inline constexpr Entry freed_bit = 0x8000;
-/// In the log of a forked child: the parent's entry no longer holds.
+/// In the log of a forked child: the parent's entry is no longer valid.
 inline constexpr Entry freed_entry = site_mask;
 /// The site of all blocks whose own site did not fit.
 inline constexpr Entry other_sites = freed_entry - 1;
 
-/// Where the block of an entry begins in its granule.
+/// The half of its granule in which the block of an entry begins.
 constexpr Entry half_of(std::uint64_t address) {
   constexpr unsigned to_half_bit = 14 - (granule_bits - 1);
   return static_cast<Entry>(address << to_half_bit & half_bit);
 }
 inline constexpr unsigned max_frames = 4;
 
-/// A call chain and what was allocated there. Totals are unbiased estimates (poisson.hpp).
+/// A call chain and its allocations. Totals are unbiased estimates (poisson.hpp).
 struct SiteRecord {
   std::uint64_t chain[max_frames]; ///< return addresses, innermost first; [0] is written last
   std::uint64_t allocations;       ///< in units of 1/256
@@ -83,7 +83,7 @@ struct MappingEvent {
 inline constexpr std::uint64_t unmapped = 0;
 inline constexpr std::size_t mapping_events = 1 << 16;
 
-/// A thread was seen in its own code.
+/// A sample of a thread that executed its own code.
 struct ClockSample {
   std::uint64_t number;  ///< of the sample, from 1; written last
   std::uint64_t time_ns; ///< CLOCK_MONOTONIC

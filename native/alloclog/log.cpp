@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t deepest = 16; ///< forks that a look-up follows
 
-/// When a process started, in clock ticks since boot; empty if it has ended.
+/// Start time of a process, in clock ticks since boot; empty if it has ended.
 std::optional<std::uint64_t> start_time(pid_t pid) {
   constexpr int fields_before = 20; // from the state, which is the third, to the 22nd
   char path[32];

@@ -5,17 +5,19 @@
 //                library libnearfar-allocation-log.so in LD_PRELOAD, and call poll() every few tens
 //                of milliseconds while the program runs. Children and programs that they execute
 //                join by themselves.
-// Slots          a process joins at its first allocation, if poll() has left a slot for it; otherwise
-//                it runs without log, which is counted.
+// Slots          a process joins at its first allocation, if poll() has left a slot for it;
+//                otherwise it runs without log, which is counted.
 // Process image  what runs between two exec(), by number in the order of poll(). A process that
 //                executes another program has two, of which find() uses the last.
 // Missing        static programs, setuid programs, processes that do not see the reader's /proc or
 //                have another process number there (containers).
 // Sandboxes      a forked child joins at its first call of malloc or free, by open() and mmap(). A
-//                child that forbids itself these calls before that, on pain of death, is killed.
-// Lifetime       nothing has a name: all is freed when the log and the processes have ended.
-// Clock          samples of CPU time by a signal, where the program is asked for them.
-// Thread safety  poll(), take_clock_samples(), release() and the destructor exclude everything else.
+//                child whose seccomp filter ends it at these calls, set before that, is killed.
+// Lifetime       files have no names: all memory is freed when the log and the processes have
+//                ended.
+// Clock          samples of CPU time by a signal, if they are requested.
+// Thread safety  poll(), take_clock_samples(), release() and the destructor exclude everything
+//                else.
 // Units          bytes.
 #pragma once
 
@@ -43,8 +45,8 @@ struct ProcessImage {
   bool has_ended;                    ///< or has executed another program, as of the last poll()
 };
 
-/// A call chain, and estimates of what was allocated there; what it mapped is counted exactly. A
-/// chain may have several sites.
+/// A call chain, and estimates of its allocations; its mappings are counted exactly. A chain may
+/// have several sites.
 struct Site {
   std::uint16_t number;
   std::vector<std::uint64_t> chain; ///< return addresses, innermost first; empty: all other sites
@@ -55,7 +57,7 @@ struct Site {
   bool is_mapping; ///< a call of mmap() or mremap()
 };
 
-/// What is not in the log.
+/// Counts of processes and events that are not in the log.
 struct Lost {
   std::uint64_t processes;      ///< without log: no slot was ready, or it could not be mapped
   std::uint64_t tracked_blocks; ///< large or sampled blocks that are not counted as live
@@ -93,7 +95,7 @@ public:
   std::vector<ProcessImage> images() const;
   /// The site of the block at an address of a running process. A few microseconds.
   std::optional<SiteReference> find(pid_t pid, std::uint64_t address) const;
-  /// What a running process mapped at an address, as of the last poll().
+  /// The mapping of a running process at an address, as of the last poll().
   std::optional<MappedBlock> find_mapping(pid_t pid, std::uint64_t address) const;
   /// The same of the last block and the last mapping at an address where there is none any more.
   std::optional<SiteReference> find_freed(pid_t pid, std::uint64_t address) const;

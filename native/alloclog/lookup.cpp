@@ -11,7 +11,7 @@ struct Logs {
   std::span<const SlotFile* const> files;
   Blocks which;
 
-  /// Where an entry of one of the logs is a site.
+  /// The log that has the site of an entry.
   std::optional<FoundEntry> found(std::size_t log, Entry entry) const {
     const Entry site = entry & site_mask;
     if (site == 0 || site == freed_entry) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<FoundEntry> large_at(const Logs& logs, std::uint64_t page) {
   return entry_at(logs, level2, page >> (unit_bits - page_bits));
 }
 
-/// A page within a large block. What began there before that block did is in level 0 still.
+/// A page within a large block. Level 0 may still have blocks that began there before.
 std::optional<FoundEntry> within_large(const Logs& logs, std::uint64_t page) {
   const auto large = entry_at(logs, level1, page);
   if (!large) return std::nullopt;

@@ -1,10 +1,10 @@
 // The site of an address, in the log of a process and those of its parents.
 //
-// Fork           a forked child has its parent's blocks: where its own log has nothing, the
-//                parent's counts, as it is now. A block that the parent has freed or allocated since
+// Fork           a forked child has its parent's blocks: if its own log has no entry, the current
+//                one of the parent is used. A block that the parent has freed or allocated since
 //                the fork is therefore found as in the parent.
-// Precision      an address behind the end of a small block is assigned to that block, up to 32 KiB,
-//                if no other begins in between.
+// Precision      an address behind the end of a small block is assigned to that block, up to 32
+//                KiB, if no other begins in between.
 // Thread safety  any thread.
 #pragma once
 

@@ -1,8 +1,8 @@
-// What a process has mapped itself, by the events of its log.
+// Mappings that a process itself has made, from the events of its log.
 //
 // Fork           a child begins with the mappings of its parent, as they were at the parent's last
 //                event before follow() of the child.
-// Trust          the program may write any event. At most max_ranges are held.
+// Untrusted      the program may write any event. At most max_ranges are kept.
 // Thread safety  none.
 // Units          bytes.
 #pragma once
@@ -24,14 +24,14 @@ struct SiteReference {
   friend bool operator==(const SiteReference&, const SiteReference&) = default;
 };
 
-/// What one call of mmap() mapped. Parts of it may have been unmapped since.
+/// Mapping of one call of mmap(). Parts of it may have been unmapped since.
 struct MappedBlock {
   std::uint64_t begin;
   std::uint64_t bytes;
   SiteReference site;
 };
 
-/// What one site mapped, in this process.
+/// Mappings of one site, in this process.
 struct MappingTotals {
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
@@ -44,14 +44,14 @@ public:
   static constexpr std::size_t max_ranges = 1 << 20;
 
   Mappings() = default;
-  /// Of a child that was forked now.
+  /// The mappings of a child that was just forked.
   static Mappings forked_from(const Mappings& parent);
 
   /// Applies the events since the last call. `image` is the number of the process image.
   void follow(const SlotFile& file, ImageNumber image);
 
   std::optional<MappedBlock> find(std::uint64_t address) const;
-  /// What was mapped last at an address where nothing is mapped any more.
+  /// The last mapping at an address where nothing is mapped any more.
   std::optional<MappedBlock> find_unmapped(std::uint64_t address) const;
   /// nullptr if the site has not mapped anything.
   const MappingTotals* totals(std::uint16_t site) const;

@@ -1,8 +1,8 @@
-// Sampling of small blocks by bytes: distances between sampled bytes are exponential, as in the heap
-// profilers of tcmalloc and jemalloc.
+// Sampling of small blocks by bytes: distances between sampled bytes are exponential, as in the
+// heap profilers of tcmalloc and jemalloc.
 //
-// Equation       a block of s bytes is sampled with p = 1 - exp(-s/T), T being the mean distance. It
-//                represents 1/p blocks and s/p bytes, which makes the totals unbiased.
+// Equation       a block of s bytes is sampled with p = 1 - exp(-s/T), T being the mean distance.
+//                It represents 1/p blocks and s/p bytes, which makes the totals unbiased.
 // Source         Horvitz and Thompson, "A generalization of sampling without replacement from a
 //                finite universe", JASA 47 (1952) 663-685.
 // Freestanding   needs no math library: it runs inside other programs.
@@ -17,7 +17,7 @@ namespace nearfar::alloclog {
 
 inline constexpr double mean_distance_bytes = 64 << 10;
 
-/// What a tracked block counts for.
+/// Blocks and bytes that a tracked block represents.
 struct Weight {
   std::uint64_t allocations; ///< in units of 1/256
   std::uint64_t bytes;

@@ -1,7 +1,7 @@
-// A slot of the allocation log, as its reader has it: the file, read by copies.
+// A slot of the allocation log in its reader: the file, which is read by copies.
 //
-// Trust          the program under test may write anything into the file. Every value is copied
-//                once and checked after; the size is sealed. Reading a hole allocates nothing.
+// Untrusted      the program may write anything into the file. Every value is copied once and then
+//                checked; the size is sealed. Reading a hole allocates nothing.
 // Thread safety  const functions by any thread.
 #pragma once
 

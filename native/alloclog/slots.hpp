@@ -1,8 +1,8 @@
-// The control region of the allocation log, as its reader has it: slots made ready, claimed by
-// processes, and freed.
+// The control region of the allocation log in its reader: makes slots ready, which processes claim,
+// and frees them.
 //
-// Trust          what processes write (state and pid) is copied and checked. Everything else is kept
-//                here, not in the region.
+// Untrusted      values that processes write (state and pid) are copied and checked. All others are
+//                kept here, not in the region.
 // Thread safety  one thread at a time; processes write concurrently.
 #pragma once
 

@@ -28,7 +28,7 @@ inline bool follows_call_instruction(std::uintptr_t address) {
   return false;
 }
 
-/// What a function with a frame pointer keeps at its frame's address.
+/// Stack frame of a function with a frame pointer (System V ABI): the words at its address.
 struct FrameRecord {
   std::uintptr_t outer;  ///< address of its caller's frame
   std::uintptr_t caller; ///< return address

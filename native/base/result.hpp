@@ -12,15 +12,15 @@
 
 namespace nearfar {
 
-/// What kind of failure it was; the command line turns it into an exit code.
+/// Kind of a failure; the command line turns it into an exit code.
 enum class Errc : unsigned char {
-  bad_input,     ///< the caller asked for something that makes no sense (exit 2)
+  bad_input,     ///< an invalid request of the caller (exit 2)
   not_found,     ///< a path or device that was named is not there (exit 2)
   exists,        ///< a file that nearfar did not make is in the way (exit 2)
   no_permission, ///< the system refused (exit 3)
   no_space,      ///< not enough room in the file system or in memory (exit 3)
   unsupported,   ///< this machine cannot do it (exit 3)
-  failed_check,  ///< a measurement proved itself wrong: checksum, pages, ceiling (exit 3)
+  failed_check,  ///< a measurement failed its own check: checksum, pages, ceiling (exit 3)
   os_error,      ///< any other failed system call (exit 3)
 };
 
@@ -51,7 +51,7 @@ struct Error {
   }
 };
 
-/// Either a T or an Error. `if (!result) return result.error();` is the whole idiom.
+/// Either a T or an Error. Callers write `if (!result) return result.error();`.
 template <class T>
 class [[nodiscard]] Result {
 public:
@@ -87,7 +87,7 @@ private:
   };
 };
 
-/// For functions that yield nothing but may fail.
+/// Value of functions that return nothing but may fail.
 struct Done {};
 using Status = Result<Done>;
 

@@ -83,14 +83,14 @@ Result<Allocator> hmalloc(const std::string& tier) {
       .try_next("see `man 3 hmalloc` for the syntax of tiers");
 }
 
-/// What the loader knows of the object that holds an address; zeros where it knows nothing.
+/// The object that contains an address, from the loader; zeros if there is none.
 Dl_info object_of(const void* address) {
   Dl_info info{};
   if (address == nullptr || dladdr(address, &info) == 0) info = {};
   return info;
 }
 
-/// malloc, if it lies in the object that also has `symbol`, or in any other one where `elsewhere`.
+/// malloc, if it is in the object that also has `symbol`, or, if `elsewhere`, in any other one.
 Result<Allocator> malloc_with(const char* symbol, const char* name, bool elsewhere) {
   const Dl_info wanted = object_of(loaded<void*>(symbol));
   const Dl_info ours = object_of(loaded<void*>("malloc"));

@@ -4,7 +4,7 @@
 // memkind and libhmalloc have calls of their own, which are looked up in the libraries that are
 // loaded.
 //
-// Thread safety  values; their functions are as safe as the library behind them.
+// Thread safety  values; their functions have the thread safety of the library.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ using Allocator = std::variant<Malloc, Memkind, Hmalloc>;
 /// "preload": malloc, if it is not the C library's; "memkind:KIND", with KIND as in MEMKIND_KIND
 /// ("default", "regular", …) or "pmem:DIR"; "hmalloc:TIER", with TIER the name of a tier that is
 /// configured ("near", "far", …) or the specification of one to make. Errors: bad_input (no such
-/// name, kind or tier), not_found (its library is not loaded), unsupported (the kind or tier cannot
-/// be had here).
+/// name, kind or tier), not_found (its library is not loaded), unsupported (this machine does not
+/// have the kind or tier).
 Result<Allocator> find_allocator(const char* name);
 
 /// The file that an allocator's code was loaded from; "?" if the loader does not report it.

@@ -32,7 +32,7 @@ double bytes_within(const CompeteThread& thread, std::uint64_t from, std::uint64
   return iterations * static_cast<double>(iteration_bytes);
 }
 
-/// Copies, at least once, until it has made its iterations or another thread all of its own.
+/// Copies, at least once, until this thread or another one has completed all of its iterations.
 void copy_again_and_again(const kernels::Slice& slice, kernels::ArrayPacers& pacers,
                           CompeteThread& thread, std::size_t iterations,
                           std::atomic<bool>& finished) {

@@ -1,9 +1,9 @@
 // Threads that copy on two memories at once, after the competition benchmarks of the Oslo thesis.
 //
 // Near threads copy near -> near; far threads far -> far, far -> near or near -> far. Each thread
-// has a source and a destination of its own and copies the whole of it again and again, without any
-// synchronisation after the start. What each iteration took is kept, with what the kernel did to
-// the thread meanwhile.
+// has a source and a destination of its own and copies all of it repeatedly, without
+// synchronization after the start. The time of each iteration is kept, with the thread's resource
+// usage.
 //
 // Thread safety  one CompeteBench a thread; run() works on the processors it was made for.
 #pragma once
@@ -21,11 +21,11 @@
 
 namespace nearfar::bench {
 
-/// What the far threads copy: from the first to the second.
+/// Direction in which the far threads copy: from the first to the second.
 enum class Copy : unsigned char { far_far, far_near, near_far };
 
-/// The end of one iteration: accounts since the thread's start, wall time included, and the time
-/// the hypervisor took from its processor since then, looked up at most every 50 ms.
+/// The end of one iteration: usage since the thread's start, wall time included, and the time that
+/// the hypervisor took from its CPU since then, read at most every 50 ms.
 struct Mark {
   os::Usage usage;
   std::uint64_t steal_ns = 0;
@@ -38,8 +38,8 @@ struct CompeteThread {
   std::vector<Mark> marks;
 };
 
-/// The span in which all threads ran: from the last to start to the first to finish. It is empty,
-/// and the rates are 0, where threads that share a processor ran one after the other.
+/// The span in which all threads ran: from the last start to the first end. It is empty, and the
+/// rates are 0, if threads that share a CPU ran one after the other.
 struct CompeteRun {
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = 0;
@@ -48,8 +48,8 @@ struct CompeteRun {
   std::vector<CompeteThread> threads; ///< near ones first
 };
 
-/// Sets the span and both rates; an iteration that the span cuts counts by its share. `bytes` is
-/// what one iteration moves.
+/// Sets the span and both rates; an iteration that is partly in the span counts by that fraction.
+/// `bytes`: moved by one iteration.
 void sum_up(CompeteRun& run, std::size_t bytes);
 
 class CompeteBench {
@@ -62,14 +62,14 @@ public:
                                      std::size_t elements, std::span<const int> near_cpus,
                                      std::span<const int> far_cpus);
 
-  /// `iterations` > 0 of every thread; those still at work when the first finishes end with the
-  /// iteration they are at, since nothing after that counts.
+  /// `iterations` > 0 of every thread. When the first one has finished, the others end after their
+  /// current iteration, because later ones do not count.
   Result<CompeteRun> run(std::size_t iterations);
 
   /// Bytes that one iteration moves, loads and stores, without write-allocate.
   std::size_t iteration_bytes() const { return 2 * elements_ * sizeof(double); }
 
-  /// Fails (failed_check) unless each destination holds what its source does.
+  /// Fails (failed_check) unless each destination equals its source.
   Status check() const;
 
 private:

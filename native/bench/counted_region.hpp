@@ -1,7 +1,7 @@
-// A region counted by the processor and the kernel: groups of events, opened by each thread.
+// A region with counters of the CPU and the kernel: groups of events, opened by each thread.
 //
-// Units          sums over threads. A group that had to take turns with others is scaled to all of
-//                the time, as `perf stat` does; `share` is the fraction that was counted.
+// Units          sums over threads. A multiplexed group is scaled to all of the time, as by `perf
+//                stat`; `share` is the fraction that was counted.
 #pragma once
 
 #include <string>

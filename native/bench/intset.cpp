@@ -62,7 +62,7 @@ Status check(const IntsetPlan& plan, const IntsetKind& kind) {
                        plan.update_percent)
         .try_next("give --update from 0 to 100");
   if (plan.medium == IntsetMedium::dram)
-    if (Status sound = check_twin(twin_tier(plan)); !sound) return sound;
+    if (Status sound = check_counterpart(counterpart_tier(plan)); !sound) return sound;
   if (by_libpmemobj(plan.medium) && kind.pmdk == nullptr)
     return Error::make(Errc::bad_input, "the set %s has no version on libpmemobj", kind.name)
         .try_next("choose --structure hash");
@@ -74,13 +74,13 @@ Status check(const IntsetPlan& plan, const IntsetKind& kind) {
 
 } // namespace
 
-Error unsound_set() {
+Error inconsistent_set() {
   return Error::make(Errc::failed_check, "the set does not hold what was put in and not taken out")
       .try_next("report this with the command you ran");
 }
 
 /// The counterpart of a pool in a node's memory lies there too, all others in DRAM.
-tier::Spec twin_tier(const IntsetPlan& plan) {
+tier::Spec counterpart_tier(const IntsetPlan& plan) {
   return plan.tier.kind->maps == tier::Maps::memory ? plan.tier : tier::Spec{};
 }
 

@@ -1,16 +1,16 @@
 // A set of integers under look-ups and updates at random, after the intset benchmark of the WSCAD
 // 2022 paper on PMDK.
 //
-// Work      keys are drawn evenly from twice as many as the set holds at first, so that about half
-//           of all operations succeed and the size stays where it was. Updates are split evenly
+// Work      keys are drawn evenly from a range twice as large as the initial set, so that about
+//           half of all operations succeed and the size stays constant. Updates are split evenly
 //           between insertions and removals.
-// Media     pmem       the structure in a pool, as it is meant to be used
+// Media     pmem       the structure in a pool, as programs use it
 //           unflushed  the same code in a pool without flushes and fences: not crash-safe
 //           dram       its volatile counterpart, the same code shape
 //           pmdk       libpmemobj's own transactions, done correctly (map_tx, pmdk_sorted.hpp)
 //           pmdk_atomic, pmdk_rp   hash only: the other maps after PMDK
-// Checked   what was inserted and removed must add up to the size that is left; without updates
-//           look-ups must find the keys that were put in, and no others.
+// Checked   insertions and removals must add up to the final size; without updates, look-ups must
+//           find the inserted keys, and no others.
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace nearfar::bench {
 
 enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk, pmdk_atomic, pmdk_rp };
 
-/// The sets there are: list, hash, skip_list, and what lies in sets/ besides (intset_kind.hpp).
+/// All sets: list, hash, skip_list, and others in sets/ (intset_kind.hpp).
 std::vector<std::string> intset_structures();
 
 struct IntsetPlan {

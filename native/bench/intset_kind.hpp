@@ -1,15 +1,15 @@
-// What a structure under `bench intset` is made of: one file in sets/ for each, found by CMake. It
-// has a function NAME_set() that gives its name and how it is made, and is listed by no other file.
+// A kind of set for `bench intset`: one file in sets/ for each, found by CMake. The file has a
+// function NAME_set() that returns its name and factories, and no other file lists it.
 //
 //     IntsetKind list_set() { return {"list", make_ours<ListSet>}; }
 //
 // The kind is a template over the medium (structures/persistence_policy.hpp) with
 //     Set, made by Set::open(medium, root) and with contains(key), remove(key), size();
-//     Root, what it keeps at the pool's root, all zero at first;
-//     bytes_an_entry, the room that an entry wants while the set is used: half of the operations
-//     meet free memory, so twice the entries is more than enough;
-//     fill(set, keys) and insert(set, key). What is taken from a pool after fill() the pool flushes
-//     within the timed loop, on the unflushed medium too.
+//     Root, its data at the pool's root, all zero at first;
+//     bytes_an_entry, the memory per entry while the set is used: because half of the operations
+//     find free memory, twice the entries is sufficient;
+//     fill(set, keys) and insert(set, key). If the set allocates from the pool after fill(), the
+//     pool flushes within the timed loop, also on the unflushed medium.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace nearfar::bench {
 
-/// A run ends with the time or with the operations, whichever is over first.
+/// A run ends after this time or after these operations, whichever is first.
 struct IntsetEnd {
   std::uint64_t budget_ns = ~std::uint64_t{0};
   std::uint64_t operations = ~std::uint64_t{0};
@@ -53,19 +53,19 @@ struct IntsetKind {
 #include "bench/sets.inc"
 #undef NEARFAR_SET
 
-/// The set does not hold what was put in and not taken out.
-Error unsound_set();
+/// Error: the set does not have exactly the keys that were inserted and not removed.
+Error inconsistent_set();
 
 constexpr std::size_t overhead_bytes = 24 << 20; ///< of a pool, in addition to the entries
 constexpr persist::Layout intset_layout{"nearfar bench intset", 1};
 
 /// The counterpart of a pool in a node's memory lies there too, all others in DRAM.
-tier::Spec twin_tier(const IntsetPlan& plan);
+tier::Spec counterpart_tier(const IntsetPlan& plan);
 
 constexpr std::uint64_t operations_a_look = 32; // at the clock
 
-/// The timed loop, the same for every set. Size is checked before and after, untimed. What look-ups
-/// found is returned, so that the compiler keeps them; if nothing changes it is known.
+/// The timed loop, the same for every set. Size is checked before and after, untimed. The number of
+/// successful look-ups is returned, so that the compiler keeps them; without updates it is known.
 template <class Operate, class Size>
 Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
                           Random& random, const Operate& operate_one, const Size& size) {
@@ -114,14 +114,14 @@ Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, Region
   Result<kernels::TeamRun> team = kernels::run_team({&plan.cpu, 1}, work);
   if (!team) return team.error();
   if (failure) return *failure;
-  if (size() != size_before + inserted - removed) return unsound_set();
-  if (updates == 0 && run.found != there) return unsound_set();
+  if (size() != size_before + inserted - removed) return inconsistent_set();
+  if (updates == 0 && run.found != there) return inconsistent_set();
   run.changed = inserted + removed;
   run.members = std::move(team->members);
   return run;
 }
 
-/// One of our structures on any medium.
+/// One of nearfar's structures on any medium.
 template <class Place, template <class> class Kind>
 class OurSet final : public IntsetSubject {
   using Shape = Kind<typename Place::PersistencePolicy>;
@@ -165,7 +165,7 @@ Result<std::unique_ptr<IntsetSubject>> make_ours(const IntsetPlan& plan, const K
   constexpr std::size_t root_bytes = sizeof(typename Shape::Root);
   const std::size_t bytes = overhead_bytes + plan.entries * Shape::bytes_an_entry;
   if (plan.medium == IntsetMedium::dram) {
-    Result<InDram> place = InDram::create(twin_tier(plan), bytes, root_bytes);
+    Result<InDram> place = InDram::create(counterpart_tier(plan), bytes, root_bytes);
     if (!place) return place.error();
     return filled<InDram, Kind>(std::move(*place), keys);
   }

@@ -105,7 +105,7 @@ Outcome replace(Blocks<A>& blocks, std::size_t pairs, Sizes& sizes) {
   return blocks.outcome();
 }
 
-/// One thread's share: how much, where in the table, and what came of it.
+/// Part of one thread: its number of blocks, its place in the table, and its results.
 struct Share {
   std::size_t count = 0;
   void** table = nullptr;
@@ -127,7 +127,7 @@ std::size_t pairs_of(MallocTest test, std::size_t count) {
   return loop ? count * loop_rounds : count;
 }
 
-/// Takes the times of work() into the share.
+/// Adds the times of work() to the share.
 template <class Work>
 void timed(Share& share, const Work& work) {
   const os::UsageMeter meter;

@@ -5,14 +5,14 @@
 //   free_loop       ten rounds of: count blocks of 1–524287 bytes, all freed
 //   half_free_loop  ten rounds of: count blocks of 1–524287 bytes, the even ones freed; the odd
 //                   ones of all rounds at the end
-//   warm            count times: one of 4096 living blocks of 1–512 bytes, chosen at random, freed
-//                   and made anew, after as many rounds untimed as there are blocks
+//   warm            count times: one of 4096 live blocks of 1–512 bytes, chosen at random, freed
+//                   and allocated again, after as many untimed rounds as there are blocks
 //
 // The first byte of each block is written, and that of one in 1024 read again before it is freed.
-// The count is split over the threads; each frees what it allocated. One thread runs in the
-// caller's own, so that a program with a single thread is what is measured.
+// The count is split over the threads; each frees its own blocks. With one thread, the test runs in
+// the calling thread, so that a single-threaded program is measured.
 //
-// Thread safety  one test at a time in a process: its memory is the process's.
+// Thread safety  one test at a time in a process, because it measures memory of the process.
 #pragma once
 
 #include <cstddef>

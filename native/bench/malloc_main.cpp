@@ -2,8 +2,8 @@
 //   nearfar-malloc TEST COUNT SEED CPU,CPU,… SETTLE_MS ALLOCATOR
 //
 // Prints "library FILE" and a line "KEY VALUE" for each figure, times in nanoseconds; or three
-// lines: "error CODE", what went wrong, what to try next. An interface between this program and the
-// package it comes with.
+// lines: "error CODE", the message, the next step. An interface between this program and its
+// package.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

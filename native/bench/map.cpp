@@ -26,7 +26,7 @@ Status check(const MapPlan& plan) {
                        "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
   if (plan.in_dram())
-    if (Status sound = check_twin(plan.tier); !sound) return sound;
+    if (Status sound = check_counterpart(plan.tier); !sound) return sound;
   if (plan.sample != 0 && plan.operation != MapOperation::get)
     return Error::make(Errc::bad_input, "only gets can be a sample of all keys");
   if (plan.writer_cpu && plan.operation != MapOperation::get)
@@ -45,7 +45,7 @@ std::span<const std::uint64_t> part(std::span<const std::uint64_t> keys, std::si
   return keys.subspan(begin, keys.size() * (index + 1) / threads - begin);
 }
 
-/// First start to last end of the loops: without what counters of their region took to be opened.
+/// First start to last end of the loops, without the time for opening the counters of their region.
 double span_of(const std::vector<MapShare>& shares) {
   const auto starts = [](const MapShare& a, const MapShare& b) { return a.start_ns < b.start_ns; };
   const auto ends = [](const MapShare& a, const MapShare& b) { return a.end_ns < b.end_ns; };
@@ -114,7 +114,7 @@ Status MapBench::load() {
   return Done{};
 }
 
-/// All keys, or the next so many where runs are to be a sample.
+/// All keys, or the next part if runs are samples.
 std::span<const std::uint64_t> MapBench::next_keys() {
   const std::span all(keys_);
   if (plan_.sample == 0 || plan_.sample >= keys_.size()) return all;

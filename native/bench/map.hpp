@@ -4,17 +4,19 @@
 //           first. Look-ups and removals go through all keys in a random order, each once.
 // Passes    whole      one span from the first operation to the last, nothing else in the loop
 //           each       every operation timed by itself (time stamp counter, serialized), and the
-//                      worst by the processor time of its thread
-//           dependent  gets only: the next key is known only once the last value is there
-//           batched    gets of our map only: get_many() of map_batch keys
-// Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
-//           maps after PMDK they are objects, written and flushed within the insertion's
-//           transaction. A get reads all of a value.
-// Writer    gets only: a thread that meanwhile inserts and removes an entry of its own, over and over.
-// Checked   every operation must find what it must; values read are summed and compared.
-// Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
-// Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after
-//           PMDK have one lock each; where values are objects threads take turns, as in pmembench.
+//                      worst by the CPU time of its thread
+//           dependent  gets only: the next key depends on the last value
+//           batched    gets of nearfar's map only: get_many() of map_batch keys
+// Values    of at most 8 bytes are in the map's own entry. Larger ones are records of nearfar's
+//           map; in the maps after PMDK they are objects, written and flushed within the
+//           insertion's transaction. A get reads all of a value.
+// Writer    gets only: a thread that concurrently inserts and removes an entry of its own,
+//           repeatedly.
+// Checked   the result of every operation; values read are summed and compared.
+// Counted   fences and lines of the measured pass only (storelog, bench/pmem_counting.hpp).
+// Thread safety  one MapBench a thread; run() works on the CPUs of its plan. The maps after PMDK
+//           have one lock each; if values are objects, operations exclude each other, as in
+//           pmembench.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +36,8 @@
 
 namespace nearfar::bench {
 
-/// Ours in a pool and in DRAM, the three after PMDK; of these the counterparts lie on tier dram.
+/// nearfar's map in a pool and in DRAM, and the three after PMDK, whose counterparts are on tier
+/// dram.
 enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
 enum class MapOperation : unsigned char { insert, get, remove };
 enum class MapPass : unsigned char { whole, each, dependent, batched };
@@ -50,17 +53,18 @@ struct MapPlan {
   std::vector<int> cpus;
   std::optional<int> writer_cpu = {}; ///< of the writer; without a value there is none
   std::uint32_t seed = 1;
-  std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
+  std::uint64_t sample = 0; ///< gets of one run, each run continues after the last; 0: all keys
 
-  /// Whether it is our map, in a pool or in DRAM; else one after PMDK.
+  /// Whether it is nearfar's map, in a pool or in DRAM; else one after PMDK.
   bool ours() const { return type == MapType::map || type == MapType::dram; }
   /// Whether values are words in the map itself; else each has memory of its own.
   bool words() const { return value_bytes <= sizeof(std::uint64_t) && !alloc; }
-  /// Whether it is a map's volatile counterpart: ours has a type, the others are that on tier dram.
+  /// Whether it is a volatile counterpart: that of nearfar's map has a type, the others are on tier
+  /// dram.
   bool in_dram() const { return type == MapType::dram || (!ours() && !tier.holds_pools()); }
 };
 
-/// Times of single operations are there after a pass `each` alone.
+/// Times of single operations exist only after a pass `each`.
 struct MapRun {
   double seconds = 0; ///< first start to last end of the loops
   double mean_ns = 0;
@@ -90,7 +94,7 @@ public:
   double load_seconds() const { return load_seconds_; }
   std::span<const std::byte> pool() const; ///< empty for a map in DRAM
 
-  /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
+  /// Insertions and removals can be run once; gets any number of times. Errors: bad_input (a second
   /// time; `dependent` of anything but gets, `batched` of a map after PMDK), no_space,
   /// failed_check. `region` is notified by each thread but the writer when its first operation
   /// begins and its last has ended.

@@ -1,11 +1,11 @@
-// The timed loops of bench/map.hpp, the same for every map: an adaptor shows the map to them.
+// The timed loops of bench/map.hpp, the same for every map, which they access through an adaptor.
 //
 // An adaptor has
 //   bool insert(key), bool remove(key)   whether the key was new, or was there
 //   std::uint64_t get(key)               the first word of its value, map_word(key); 0 if not there
-//   std::uint64_t get_many(keys)         how many of at most map_batch keys have their values; may
-//                                        be left out
-//   const Error* failure()               of an operation that could not be done
+//   std::uint64_t get_many(keys)         number of at most map_batch keys with the right values;
+//                                        optional
+//   const Error* failure()               of a failed operation
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 
 namespace nearfar::bench {
 
-/// The value of a key; never 0, for keys have at most 63 bits.
+/// The value of a key; never 0, because keys have at most 63 bits.
 inline std::uint64_t map_word(std::uint64_t key) { return ~key; }
 
-/// What one thread did.
+/// Results of one thread.
 struct MapShare {
   Histogram ticks;
   std::uint64_t sum_ticks = 0;
@@ -56,14 +56,14 @@ private:
   Error failure_;
 };
 
-/// A map of whatever type, as MapBench sees it.
+/// A map of any type.
 class MapSubject {
 public:
   virtual ~MapSubject() = default;
   /// Runs a pass over some keys on the calling thread.
   virtual void run(MapOperation operation, MapPass pass, std::span<const std::uint64_t> keys,
                    MapShare& share) = 0;
-  /// Inserts an entry and removes it, until `ended`. Returns how often; 0: it failed.
+  /// Inserts an entry and removes it, until `ended`. Returns the number of rounds; 0: it failed.
   virtual std::uint64_t write_until(const std::atomic<bool>& ended) = 0;
   virtual std::span<const std::byte> pool() const = 0; ///< empty for a map in DRAM
 };
@@ -76,7 +76,7 @@ inline Error wrong_answer(const char* operation) {
       .try_next("report this with the command you ran");
 }
 
-/// One operation on one key; 1 if it found what it must.
+/// One operation on one key; 1 if its result is right.
 template <MapOperation operation, class Adaptor>
 std::uint64_t operate(Adaptor& map, std::uint64_t key) {
   if constexpr (operation == MapOperation::insert) return map.insert(key) ? 1 : 0;
@@ -84,8 +84,8 @@ std::uint64_t operate(Adaptor& map, std::uint64_t key) {
   return map.get(key) == map_word(key) ? 1 : 0;
 }
 
-/// The processor time of the worst operation, from few readings of a clock that is a system call.
-/// No more than the operation's wall time, and no more than what the thread used since the last
+/// The CPU time of the worst operation, from few readings of a clock that is a system call. It is
+/// at most the operation's wall time, and at most the time that the thread used since the last
 /// reading, at most 64 operations ago: the lesser of both is reported, an upper bound.
 class WorstCpu {
 public:
@@ -113,8 +113,8 @@ private:
   std::uint64_t worst_ticks_ = 0;
 };
 
-/// As pmembench: one reading of the clock an operation, each operation from the last reading to its
-/// own. What a reading takes by itself is taken off.
+/// As in pmembench: one reading of the clock for each operation, whose time is that since the last
+/// reading. The time of a reading itself is subtracted.
 template <MapOperation operation, class Adaptor>
 std::uint64_t run_each(Adaptor& map, std::span<const std::uint64_t> keys, MapShare& share) {
   std::vector<std::uint64_t> spent(keys.size());
@@ -150,8 +150,8 @@ std::uint64_t run_whole(Adaptor& map, std::span<const std::uint64_t> keys) {
   return right;
 }
 
-/// Each key is read from the list at a place that depends on the last value, by nothing: `nothing`
-/// is 0, and no compiler knows it.
+/// The index of each key depends formally on the last value: it is multiplied by `nothing`, which
+/// is 0, but unknown to the compiler.
 template <class Adaptor>
 std::uint64_t run_dependent(Adaptor& map, std::span<const std::uint64_t> keys) {
   std::uint64_t nothing = 0;
@@ -230,7 +230,7 @@ private:
 
 /// A map after PMDK in a pool of its own.
 Result<std::unique_ptr<MapSubject>> pmdk_map(const MapPlan& plan);
-/// Our map in a pool of its own, or its counterpart in DRAM.
+/// nearfar's map in a pool of its own, or its counterpart in DRAM.
 Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan);
 
 } // namespace nearfar::bench

@@ -10,7 +10,7 @@ namespace {
 
 constexpr persist::Layout layout{"nearfar bench map", 2};
 
-/// Room for an entry and what lies idle: 16 bytes in a slot, half of them free at worst, and a
+/// Memory for an entry with unused parts: 16 bytes in a slot, at worst half of them free, and a
 /// chunk in advance, which is an eighth of all.
 constexpr std::size_t bytes_an_entry = 64;
 constexpr std::size_t overhead_bytes = 24 << 20;
@@ -61,7 +61,7 @@ struct Strings {
   }
 
 private:
-  /// The word of which all of the value consists, or 0.
+  /// The word that is repeated in all of the value, or 0.
   std::uint64_t word_in(const std::string& value) const {
     if (value.size() != bytes) return 0;
     std::uint64_t first = 0;

@@ -18,8 +18,8 @@ using structures::PoolObjects;
 constexpr std::uint64_t value_type = 1; // pmembench's
 constexpr persist::Layout layout{"nearfar bench map", 1};
 
-/// Room for an entry and its share of buckets while they double: an entry of at most 128 bytes, two
-/// arrays of 80-byte heads or 40-byte slots, a logged link each, and the allocator's own.
+/// Memory for an entry and its buckets while they double: an entry of at most 128 bytes, two arrays
+/// of 80-byte heads or 40-byte slots, a logged link each, and the allocator's overhead.
 constexpr std::size_t bytes_an_entry = 448;
 constexpr std::size_t overhead_bytes = 16 << 20;
 
@@ -55,8 +55,8 @@ private:
   FirstFailure first_;
 };
 
-/// One of the three maps, its values objects of their own. Threads take turns, as in pmembench:
-/// what others see must not be undone.
+/// One of the three maps, its values objects of their own. Threads exclude each other, as in
+/// pmembench, because they must not see changes that are undone.
 template <class Map>
 class ObjectAdaptor {
 public:

@@ -67,8 +67,8 @@ Result<IoSample> timed(const std::vector<std::size_t>& offsets, std::size_t bloc
 
 Status nothing_to_finish() { return Done{}; }
 
-/// Loads from each page, and stores where writes must not fault either: a load alone leaves the
-/// pages clean, so that no write-back runs during the measurement.
+/// Loads from each page; stores only if writes must not fault either: a load leaves the pages
+/// clean, so that no write-back runs during the measurement.
 void fill_page_tables(std::byte* file, std::size_t bytes, bool store) {
   for (std::size_t at = 0; at < bytes; at += page) {
     auto* first = reinterpret_cast<volatile std::byte*>(file + at);

@@ -1,7 +1,8 @@
-// A file read and written through a mapping, against the classic calls, after DAXBench64.
+// A file read and written through a mapping, compared with system calls, after DAXBench64.
 //
-// Every way moves whole blocks between the file and one private buffer, so all do the same copying;
-// they differ in how the kernel is asked. Writes end with msync (mapped) or fdatasync (the others).
+// Every method moves whole blocks between the file and one private buffer, so that all do the same
+// copying and differ only in the calls of the kernel. Writes end with msync (mapped) or fdatasync
+// (the others).
 //
 // Thread safety  one MappedBench a thread; run() works on a thread pinned to its processor.
 #pragma once
@@ -19,7 +20,7 @@ namespace nearfar::bench {
 
 enum class Method : unsigned char { mapped, buffered, direct, uring };
 
-/// What is in place before the first byte is asked for.
+/// State of page cache and page tables before the first access.
 enum class Warmth : unsigned char {
   cold,     ///< the page cache holds nothing of the file
   warm,     ///< the page cache holds all of it; a mapping is fresh, so each page faults once
@@ -41,7 +42,7 @@ struct IoSample {
   os::Usage usage;
 };
 
-/// What the mapping is, as DAXBench64 shows it.
+/// Properties of the mapping that DAXBench64 prints.
 struct MappingFacts {
   int descriptor = -1;
   std::uintptr_t first_address = 0;
@@ -52,7 +53,7 @@ struct MappingFacts {
   bool map_sync = false;
 };
 
-/// Requests that io_uring keeps under way; the other methods have one.
+/// Requests that io_uring keeps in flight; the other methods have one.
 inline constexpr unsigned uring_depth = 32;
 
 class MappedBench {

@@ -22,7 +22,7 @@ Status map_into(tier::Mapping& mapping, const tier::Spec& spec, std::size_t byte
   return Done{};
 }
 
-/// Adds the time since `from` to a sum, and to the laps while they have room, and goes on from now.
+/// Adds the time since `from` to a sum, and to the laps while they have room; sets `from` to now.
 void add_lap(std::uint64_t& sum, std::uint64_t& from, std::vector<Lap>& laps, Stage stage) {
   const std::uint64_t now = os::now_ns();
   sum += now - from;
@@ -32,8 +32,8 @@ void add_lap(std::uint64_t& sum, std::uint64_t& from, std::vector<Lap>& laps, St
 
 } // namespace
 
-/// Each semaphore is released by the first thread of one side and acquired by that of the other;
-/// the barriers order what the other threads of a side do before and after.
+/// The first thread of one side releases a semaphore, that of the other side acquires it; the
+/// barriers order the work of the other threads of a side before and after.
 struct PipelineBench::Meeting {
   Meeting(std::size_t near, std::size_t far, std::size_t chunks, std::size_t wanted)
       : near_side(near), far_side(std::max<std::size_t>(far, 1)), iterations(wanted), changes(near),
@@ -129,7 +129,8 @@ void PipelineBench::fill(const Share& share) {
   }
 }
 
-/// One vector out of the last; the largest change of all rows is known to all when it returns.
+/// Computes one vector from the last; when it returns, all threads know the largest change of all
+/// rows.
 void PipelineBench::generate(std::size_t index, std::size_t iteration, Meeting& meeting) {
   const Share own = share(index, near_threads_);
   meeting.changes[index] =

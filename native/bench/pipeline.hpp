@@ -5,8 +5,8 @@
 // generator may not swap its vectors before the copy of the last one is done, and the far side may
 // not start before the swap.
 //
-// Thread safety  one PipelineBench a thread, but for stop(); runs work on the processors it was made
-//                for.
+// Thread safety  one PipelineBench a thread, but for stop(); runs work on the processors it was
+//                made for.
 #pragma once
 
 #include <array>
@@ -26,11 +26,11 @@
 
 namespace nearfar::bench {
 
-/// Stored elements in each row of the matrix, and how far from the diagonal they lie at most.
+/// Stored elements in each row of the matrix, and their maximum distance from the diagonal.
 inline constexpr std::size_t row_elements = 4;
 inline constexpr std::size_t row_reach = 512;
 
-/// What one iteration yielded; the same for every split of the threads.
+/// Results of one iteration; the same for every split of the threads.
 struct Finding {
   double change = 0; ///< largest difference between this vector and the one before
   kernels::Analysis analysis;
@@ -38,7 +38,7 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-/// What a side can be at.
+/// Stages of a side.
 enum class Stage { generate, generate_idle, transfer, analyse, transfer_idle };
 
 /// One stage of one iteration, by the clock of os::now_ns.
@@ -70,7 +70,7 @@ class PipelineBench {
 public:
   PipelineBench(PipelineBench&&) = default; // and no copies
 
-  /// Maps matrix and vectors near, one vector far, and fills them. Without `far_cpus` nothing lies
+  /// Maps matrix and vectors near, one vector far, and fills them. Without `far_cpus` nothing is
   /// far. The near tier cannot be paced: its threads gather, and do not know their bytes.
   /// Errors: bad_input (no near thread, no element, more than 2^32 elements, a processor that
   /// cannot be used), those of tier::map.
@@ -82,7 +82,7 @@ public:
   /// at the same time, or by the near threads afterwards without far threads.
   /// Errors: os_error (stopped, a thread that cannot be made or pinned).
   Result<PipelineRun> run(std::size_t iterations);
-  /// From another thread: a run ends, with an error, after the iteration it is at.
+  /// From another thread: a run ends, with an error, after its current iteration.
   void stop() { stopping_->store(true); }
 
 private:

@@ -1,4 +1,4 @@
-// libpmemobj's own ways to change a pool, timed by themselves: what a structure built on them pays.
+// Times of libpmemobj's own operations on a pool: the costs of structures that are built on them.
 //
 // Thread safety  one PrimitiveBench a thread; run() works on a thread pinned to its processor.
 #pragma once

@@ -1,4 +1,4 @@
-// Sets on libpmemobj's own transactions, done correctly, to compare with.
+// Sets with correct use of libpmemobj's own transactions, for comparison.
 #pragma once
 
 #include <libpmemobj.h>
@@ -14,7 +14,7 @@ constexpr std::size_t pmdk_bytes_an_entry = 448; // as in map_pmdk.cpp
 
 using PmdkPlace = InPool<structures::PoolObjects>;
 
-/// A set on libpmemobj alone in a pool.
+/// A set in a pool that uses only libpmemobj.
 template <class Set>
 class PmdkSet final : public IntsetSubject {
 public:

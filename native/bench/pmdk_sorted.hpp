@@ -1,8 +1,8 @@
-// A sorted list and a skip list of keys by libpmemobj's transactions alone, done correctly: every
-// word that changes is logged before, nodes are allocated and freed in the transaction.
+// A sorted list and a skip list of keys with correct use of only libpmemobj's transactions: every
+// word is logged before it changes, nodes are allocated and freed in the transaction.
 //
-// Purpose        what the persistent sets of the WSCAD 2022 paper would cost with all of their
-//                logging; the subject `pmdk` of list and skip_list, as map_tx is of hash.
+// Purpose        the cost of the persistent sets of the WSCAD 2022 paper with all of their logging;
+//                the subject `pmdk` of list and skip_list, as map_tx is of hash.
 // Shape          a node has as many links as its height; a list is a skip list of height 1. A node
 //                has one level more with a probability of 1/4, drawn from its key.
 // Durability     insert: node, links to it and the size in one transaction; remove likewise.
@@ -89,7 +89,7 @@ private:
   static bool holds(PMEMoid link, std::uint64_t key) {
     return link.off != 0 && structures::direct<Node>(link)->key == key;
   }
-  /// On each level the link that leads to no smaller key.
+  /// On each level the first link to a key that is not smaller.
   Path find(std::uint64_t key) const {
     Path path;
     PMEMoid* links = root_->head;
@@ -109,7 +109,7 @@ private:
     root_->size += static_cast<std::uint64_t>(static_cast<std::int64_t>(by));
     return true;
   }
-  /// True if body() was; what it did is undone if it was not.
+  /// Returns the result of body(); its changes are undone if it is false.
   template <class Body>
   Result<bool> transact(const Body& body) {
     if (pmemobj_tx_begin(pool_, nullptr, TX_PARAM_NONE) != 0)

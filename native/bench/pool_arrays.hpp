@@ -1,4 +1,5 @@
-// The arrays of probe::ArrayBench inside a pool of libpmemobj: what its being one costs a kernel.
+// The arrays of probe::ArrayBench inside a pool of libpmemobj, to measure the effect of the pool on
+// kernels.
 //
 // Thread safety  as probe::ArrayBench.
 #pragma once
@@ -10,8 +11,8 @@
 
 namespace nearfar::bench {
 
-/// Three objects of a pool without a name, and the bench over them. They are plain memory to the
-/// kernels, which flush nothing.
+/// Three objects of a pool without a name, and the bench over them. The kernels use them as plain
+/// memory and do not flush.
 struct PoolArrays {
   std::unique_ptr<persist::Pool> pool;
   probe::ArrayBench bench;

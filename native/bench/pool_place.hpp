@@ -1,4 +1,4 @@
-// Where a structure under a benchmark lies: a pool with its medium, or DRAM with a root.
+// Memory of a structure under a benchmark: a pool with its medium, or DRAM with a root.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct InPool {
   std::span<const std::byte> memory() const { return {pool->base(), pool->bytes()}; }
 };
 
-/// Whether a volatile counterpart can lie there. Errors: bad_input.
-inline Status check_twin(const tier::Spec& tier) {
+/// Whether a volatile counterpart can be on this tier. Errors: bad_input.
+inline Status check_counterpart(const tier::Spec& tier) {
   if (tier.kind->maps != tier::Maps::memory)
     return Error::make(Errc::bad_input, "a volatile counterpart cannot lie on tier %s",
                        tier.kind->name)
@@ -51,13 +51,14 @@ inline Status check_twin(const tier::Spec& tier) {
       .try_next("use dram or numa:N as they are");
 }
 
-/// On tier dram wherever the kernel puts it, on numa:N on that node.
+/// On tier dram in memory of the kernel's choice, on numa:N on that node.
 struct InDram {
   using PersistencePolicy = structures::Dram;
   std::unique_ptr<PersistencePolicy> medium;
   std::uint64_t head = 0; ///< link of the root
 
-  /// Fails with no_space where the node has not `bytes` left: bound memory beyond would be fatal.
+  /// Fails with no_space if the node has less than `bytes` free, because touching more bound memory
+  /// would end the process.
   static Result<InDram> create(const tier::Spec& tier, std::size_t bytes, std::size_t root_bytes) {
     Result<std::size_t> room = tier::capacity(tier);
     if (!room) return room.error();

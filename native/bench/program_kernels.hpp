@@ -63,7 +63,7 @@ void mergesort(const View<std::int32_t, R>& a, const View<std::int32_t, R>& buff
     a.set(i, buffer.get(i));
 }
 
-/// c = a b, row by row and column by column, as it stands in textbooks.
+/// c = a b, row by row and column by column, as in textbooks.
 template <class R>
 void multiply(const View<double, R>& a, const View<double, R>& b, const View<double, R>& c,
               std::size_t n) {

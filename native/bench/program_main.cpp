@@ -3,8 +3,7 @@
 //   nearfar-program NAME N STEPS SEED record FILE BYTES/WAYS...  its trace, after these caches
 //
 // Prints a line "KEY VALUE" for each figure, times in nanoseconds; or three lines: "error CODE",
-// what went wrong, what to try next. An interface between this program and the package it comes
-// with.
+// the message, the next step. An interface between this program and its package.
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>

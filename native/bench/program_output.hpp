@@ -1,4 +1,4 @@
-// How benchmark programs (*_main.cpp) parse numbers and print figures and failures.
+// Parsing of numbers, and printing of figures and failures, for benchmark programs (*_main.cpp).
 #pragma once
 
 #include <charconv>
@@ -20,7 +20,7 @@ inline int fail(const Error& error) {
   return 1;
 }
 
-/// A whole number, and nothing behind it.
+/// Parses a whole number; other characters behind it are an error.
 template <class T>
 bool read(std::string_view text, T& value) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

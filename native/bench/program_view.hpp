@@ -1,4 +1,4 @@
-// How programs reach their arrays: as plain memory, or with every access recorded.
+// Access of programs to their arrays: as plain memory, or with every access recorded.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct NoRecorder {
   void access(std::uint64_t, unsigned, bool) {}
 };
 
-/// Passes accesses through caches, and what comes out below into a trace.
+/// Passes accesses through caches, and the resulting memory traffic into a trace.
 class Recorder {
 public:
   Recorder(cache::Hierarchy caches, trace::TraceWriter& writer)

@@ -22,7 +22,7 @@ Error wrong(const char* what) {
       .try_next("memory or compiler is broken: run it again, then report it");
 }
 
-/// The arrays of a program: allocated, reached through Views, given back.
+/// The arrays of a program: allocates them, provides Views of them, and frees them.
 class Arrays {
 public:
   explicit Arrays(const Allocator& allocator) : allocator_(allocator) {}
@@ -48,7 +48,7 @@ private:
 
 std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) { return next_mmix(sum ^ word); }
 
-/// Makes the sum over an array depend on which values it holds.
+/// Hash of a value, so that the sum over an array depends on its values.
 std::uint64_t hash(std::int32_t value) { return Random(static_cast<std::uint64_t>(value)).next(); }
 
 template <class R>
@@ -60,7 +60,7 @@ View<double, R> view(double* data, unsigned number, R& recorder) {
   return {data, std::uint64_t{number + 1} << Recorder::array_shift, recorder};
 }
 
-/// Runs `compute` with its accounts taken.
+/// Runs `compute` and measures its resource usage.
 template <class Compute>
 ProgramRun timed(const Compute& compute) {
   ProgramRun run;
@@ -166,7 +166,7 @@ std::pair<double, double> wave(const double* f, std::size_t n) {
   return {2 * amplitude / cells, mass / cells};
 }
 
-/// Mass stays, and the wave decays with the viscosity that the relaxation time stands for.
+/// Mass is conserved, and the wave decays with the viscosity of the relaxation time.
 Status check_lattice(const double* f, const ProgramWork& work) {
   const auto [amplitude, mass] = wave(f, work.n);
   if (std::abs(mass - 1) > 1e-9) return wrong("the lattice lost or made mass");

@@ -48,8 +48,8 @@ struct ProgramRun {
 /// allocation failed), failed_check (a wrong result).
 Result<ProgramRun> run_program(const ProgramWork& work, const Allocator& allocator);
 
-/// Runs it once and writes what passed the caches to a trace; `levels` from the core, the trace is
-/// taken after the last. Returns the same checksum. Errors: those of run_program, of
+/// Runs it once and writes the traffic after the caches to a trace; `levels`: from the core, the
+/// trace is taken after the last. Returns the same checksum. Errors: those of run_program, of
 /// cache::Hierarchy::create and of trace::TraceWriter::finish.
 Result<std::uint64_t> record_program(const ProgramWork& work,
                                      const std::vector<cache::Geometry>& levels, const char* path);

@@ -1,8 +1,7 @@
 // The region of interest of a benchmark: callbacks when a thread enters and leaves it.
 //
-// Purpose        counters of the measured operations alone, not of start-up or loading. The
-//                counters (of the CPU, or of a cache model) are notified at the edges of the
-//                region.
+// Purpose        counters of only the measured operations, not of start-up or loading. The counters
+//                (of the CPU, or of a cache model) are notified at the edges of the region.
 // Thread safety  prepare, begin and end are called on the thread they are about, with its number.
 #pragma once
 

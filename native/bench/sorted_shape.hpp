@@ -1,4 +1,4 @@
-// What the sorted list and the skip list have in common under `bench intset`.
+// The common part of the sorted list and the skip list under `bench intset`.
 #pragma once
 
 #include <algorithm>

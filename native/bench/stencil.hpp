@@ -2,9 +2,9 @@
 //
 // An array of rows x columns doubles, each inner element of the next sweep the mean of its eight
 // neighbors, the border fixed; or a stack of planes, each element the mean of itself and its six
-// neighbors: a plane is then a row here, and its elements columns. The first rows lie near, the
+// neighbors: a plane is then a row here, and its elements columns. The first rows are near, the
 // last `far_rows` far; near threads work on near rows, far threads on far rows, and all meet after
-// each sweep, where the arrays change places.
+// each sweep, when the arrays are swapped.
 //
 //   direct  the two rows next to the boundary are read across it
 //   ghost   each side keeps a copy of the other's row next to the boundary, refreshed between
@@ -39,8 +39,9 @@ struct StencilShape {
   std::size_t width = 0; ///< seven: of a row of a plane; divides columns
 };
 
-/// One sweep: the slowest thread of each side, refreshing of ghost rows included, waiting not; and
-/// the time from the last thread's end of the sweep before to the last thread's end of this one.
+/// One sweep: the slowest thread of each side, with the refreshing of ghost rows and without
+/// waiting; and the time from the last thread's end of the sweep before to the last thread's end of
+/// this one.
 struct SweepTimes {
   std::uint64_t near_ns = 0;
   std::uint64_t far_ns = 0;
@@ -58,7 +59,7 @@ public:
 
   /// Maps both arrays of each side. Errors: bad_input (far rows beyond the array, rows without
   /// threads, a plane that does not consist of whole rows, a CPU that cannot be used), those of
-  /// tier::map. A paced tier is charged with what a sweep must move: neighbors come from caches.
+  /// tier::map. A paced tier is charged with the minimum traffic of a sweep: neighbors are cached.
   static Result<StencilBench> create(const StencilShape& shape, const tier::Spec& near,
                                      const tier::Spec& far, std::span<const int> near_cpus,
                                      std::span<const int> far_cpus, std::uint64_t seed);
@@ -66,17 +67,17 @@ public:
   /// Sets all elements to their first values, untimed, then sweeps.
   Result<StencilRun> run(std::size_t sweeps);
 
-  /// The same again on one thread, a plain loop over whole rows without ghosts, into the same
-  /// memory. Its result must be that of run() to the bit.
+  /// The same on one thread, a plain loop over whole rows without ghosts, into the same memory. Its
+  /// result must equal that of run() to the bit.
   Status run_serially(std::size_t sweeps);
 
   /// The array after the last run, row by row.
   std::vector<double> values() const;
 
-  /// Of all elements in their order, so that no two can change places unseen.
+  /// Depends on the order of all elements, so that exchanged elements are detected.
   std::uint64_t checksum() const;
 
-  /// The first value of an element: in [0, 1), the same wherever the element lies.
+  /// The first value of an element: in [0, 1), independent of its memory.
   static double first_value(std::uint64_t seed, std::size_t index);
 
 private:

@@ -144,7 +144,7 @@ nb::dict typed_dict(const inspect::Typed& typed) {
   return d;
 }
 
-/// What examine() and leaks() both return.
+/// The common part of the results of examine() and leaks().
 nb::dict pool_dict(const inspect::PoolReport& pool) {
   nb::dict d = findings_dict(pool.findings);
   d["kind"] = nb::str(kinds[static_cast<std::size_t>(pool.kind)].data());
@@ -212,7 +212,7 @@ nb::dict leaks(const char* path) {
   return d;
 }
 
-/// `progress(done, of)` is called every MiB; what it raises stops the work.
+/// `progress(done, of)` is called every MiB; an exception of it stops the work.
 nb::dict shred(const char* path, const nb::callable& progress) {
   std::unique_ptr<nb::python_error> raised;
   const auto report = [&](inspect::Offset done, inspect::Offset of) {

@@ -6,7 +6,7 @@
 #include "bind/convert.hpp"
 #include "bind/trace_stats.hpp"
 #include "sim/policy_evaluation.hpp"
-#include "trace/lives.hpp"
+#include "trace/live_bytes.hpp"
 #include "trace/stalls.hpp"
 #include "trace/thinned_trace.hpp"
 
@@ -78,15 +78,15 @@ nb::list sampled_costs(const ThinnedTrace& self, const std::vector<PlacingTuple>
   return list;
 }
 
-nb::list site_lives(const ThinnedTrace& self, std::size_t parts) {
+nb::list site_live_bytes(const ThinnedTrace& self, std::size_t parts) {
   if (parts == 0) throw nb::value_error("a run has a part at least");
   nb::list list;
-  for (const Life& life : lives(self.reader().tables(), self.reader().position(), parts))
-    list.append(nb::make_tuple(life.mean_share, life.max_bytes));
+  for (const LiveBytes& site : live_bytes(self.reader().tables(), self.reader().position(), parts))
+    list.append(nb::make_tuple(site.mean_share, site.max_bytes));
   return list;
 }
 
-/// What decides on pages: rule, bytes of near memory, weights near and far; near, far, core.
+/// A page policy: rule, bytes of near memory, weights near and far; near, far, core.
 using PolicyTuple =
     std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, Memory, Memory, Core>;
 
@@ -126,7 +126,7 @@ void register_stalls(nb::module_& module) {
       .def_prop_ro("every", &ThinnedTrace::every)
       .def_prop_ro("touched", [](const ThinnedTrace& self) { return touched_dict(self.touched()); })
       .def("costs", &sampled_costs, nb::arg("placings"))
-      .def("lives", &site_lives, nb::arg("parts"))
+      .def("live_bytes", &site_live_bytes, nb::arg("parts"))
       .def("evaluate_policies", &evaluate_policies, nb::arg("policies"), nb::arg("instruction_ps"),
            nb::arg("touches"));
 }

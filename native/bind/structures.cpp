@@ -53,7 +53,7 @@ struct Owner {
   }
 };
 
-/// What all structures have: how they come and go, and what concerns all of their entries.
+/// Members of all structures: creating and closing, and those for all entries.
 template <class Structure, class Root, class PersistencePolicy = Pmem>
 nb::class_<Owner<Structure, Root, PersistencePolicy>> bind_structure(nb::module_& module,
                                                                      const char* name) {
@@ -181,7 +181,7 @@ void bind_queue(nb::module_& module, const char* name) {
       .def("values", &values_of<Tested>);
 }
 
-/// A word as the handle of an object, which these maps do not look into.
+/// A word as the handle of an object, which these maps do not dereference.
 PMEMoid handle_of(Word word) { return {word, ~word}; }
 std::optional<Word> word_of(std::optional<PMEMoid> handle) {
   return handle ? std::optional(handle->pool_uuid_lo) : std::nullopt;

@@ -30,7 +30,7 @@ constexpr const char* site_names[site_kinds] = {"unknown", "heap",    "stack",
 using Shape = std::pair<std::uint64_t, unsigned>;
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// Who empties a ring, which stays at least as long.
+/// The collector of a ring, which outlives it.
 class Collecting {
 public:
   Collecting(nb::object ring, CacheFilter filter, int fd, const Header& header,
@@ -176,7 +176,7 @@ nb::dict stats(const char* path) {
   return trace_stats_dict(reader, counts);
 }
 
-/// Where a code address lies: the frame of the module that holds it.
+/// The frame of a code address: its module and offset.
 Frame frame_of(const Tables& tables, std::uint64_t code) {
   for (std::size_t i = tables.modules.size(); i-- > 0;) {
     const Module& module = tables.modules[i];

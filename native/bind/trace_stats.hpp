@@ -1,4 +1,4 @@
-// What the bindings of traces share.
+// Common functions of the bindings of traces.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -3,7 +3,7 @@
 // Purpose        part of hierarchies, TLBs, the layer condition and the replay.
 // Replacement    exact LRU (ages as bytes, compared sixteen at a time), or random among the ways.
 // Write policy   write-back, write-allocate; a flush either evicts the line or keeps it clean.
-// Set count      any, as caches with 11 ways of 28 MB have: the set is line mod sets.
+// Set count      any, because caches of 28 MB with 11 ways exist: the set is line mod sets.
 // Thread safety  none; one cache a thread.
 #pragma once
 

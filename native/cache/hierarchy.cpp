@@ -35,7 +35,8 @@ Result<Hierarchy> Hierarchy::create(const std::vector<Geometry>& levels,
   return Hierarchy(std::move(caches), std::move(fetches));
 }
 
-/// The first level missed, or two lines are wanted. Goes down as long as a line is missing.
+/// Continues an access that missed the first level or is to two lines, down to the level that has
+/// them.
 void Hierarchy::missed(std::uint64_t line, bool straddles, Access kind) {
   std::uint64_t lines[2] = {line, line + 1};
   std::size_t wanted = straddles ? 2 : 1;
@@ -74,7 +75,7 @@ void Hierarchy::write_back(std::uint64_t line, std::size_t from_level) {
   emit(line, true);
 }
 
-/// Asks the level's prefetcher and brings its lines in.
+/// Queries the level's prefetcher and inserts its lines.
 void Hierarchy::prefetch(std::uint64_t line, std::size_t level) {
   wanted_.clear();
   prefetchers_[level]->missed(line, wanted_);
@@ -82,7 +83,7 @@ void Hierarchy::prefetch(std::uint64_t line, std::size_t level) {
     bring_in(ahead, level);
 }
 
-/// Brings a line in unasked, through the levels below.
+/// Prefetches a line through the levels below.
 void Hierarchy::bring_in(std::uint64_t line, std::size_t level) {
   std::size_t below = level;
   for (; below < levels_.size() && !levels_[below].holds(line); ++below) {
@@ -93,7 +94,7 @@ void Hierarchy::bring_in(std::uint64_t line, std::size_t level) {
   if (tlb_) tlb_->bring_in(line << line_shift_);
 }
 
-/// Whether the level's prefetcher has the line come just when it is asked for; it then goes on.
+/// Whether the level's prefetcher delivers the line in time; if so, it continues the stream.
 bool Hierarchy::arrives(std::uint64_t line, std::size_t level, bool write) {
   if (!prefetchers_[level] || !prefetchers_[level]->expects(line)) return false;
   bring_in(line, level);

@@ -8,7 +8,8 @@ namespace nearfar::cache {
 
 namespace {
 
-/// Lines that a stream is ahead, at most: without driving out what a small cache holds.
+/// Maximum number of lines that a stream is ahead: few, so that it does not evict the lines of a
+/// small cache.
 constexpr unsigned first_ahead = 64;
 constexpr unsigned second_ahead = 512;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// The address at which a page of this address lies: 52 bits of a hash as the frame.
+/// The physical address of an address: 52 bits of a hash as the frame.
 std::uint64_t scattered(std::uint64_t address) {
   return Random(address / page_bytes).next() / page_bytes * page_bytes + address % page_bytes;
 }

@@ -43,7 +43,7 @@ std::uint64_t draw_key(std::uint32_t& seed) {
   return high << 32 | low;
 }
 
-/// The map, its memory as it lies in a pool, and the caches it runs in.
+/// The map, its memory in a pool, and the caches.
 class Replayer {
 public:
   Replayer(const MapReplayPlan& plan, Caches caches)
@@ -136,7 +136,7 @@ private:
     return array + heads_offset + bucket * head_bytes;
   }
 
-  // Only for speed: what an operation some steps ahead will need of this machine's memory.
+  // Only for speed: prefetch distance, in operations, for the memory of this machine.
   static constexpr std::uint32_t far_ahead = 16;
   static constexpr std::uint32_t near_ahead = 8;
 
@@ -160,13 +160,13 @@ private:
     persist(entry_address(entry) + offset, entry_address(entry) + offset);
   }
 
-  /// The map's header: its count is marked doubtful, changed, and marked right again.
+  /// The map's header: its count is marked invalid, changed, and marked valid again.
   void persist_count() {
     counts_.flushed_lines += 3;
     counts_.fences += 3;
   }
 
-  /// Walks a chain to a key, or to its end; how many entries were looked at.
+  /// Walks a chain to a key, or to its end; returns the number of entries visited.
   std::uint64_t find(std::uint64_t key) {
     const std::uint64_t bucket = bucket_of(key);
     const std::uint64_t head = head_address(array_, bucket);
@@ -203,7 +203,7 @@ private:
     persist_head(array_, bucket);
   }
 
-  /// Takes an entry out of a bucket of `heads`, the array at `array`.
+  /// Removes an entry from a bucket of `heads`, the array at `array`.
   void unlink(std::uint32_t entry, std::vector<std::uint32_t>& heads, std::uint64_t array,
               std::uint64_t bucket) {
     const auto [key, after, before] = entries_[entry];
@@ -241,7 +241,7 @@ private:
     if (--count_ < heads_.size() && heads_.size() > 1) rebuild(heads_.size() / 2);
   }
 
-  /// Zeroes are written past the cache, so a new array is not in it.
+  /// Zeroes are written by non-temporal stores: a new array is not in the cache.
   void new_array(std::uint64_t buckets) {
     heads_.assign(buckets, none);
     array_ = next_array_;
@@ -325,7 +325,7 @@ Result<MapReplay> replay_map(const MapReplayPlan& plan, MapOperation operation) 
     replayer.insert_all(0);
     return replayer.counts();
   }
-  // What the shuffle brings in, and a line for each insertion, pushes out what was there before.
+  // Lines of the shuffle, and one for each insertion, evict the earlier contents.
   const std::uint64_t shuffled = 2 * 8 * plan.operations;
   const std::uint64_t twice = 2 * plan.geometry.size_bytes;
   const std::uint64_t wanted = twice > shuffled ? (twice - shuffled) / plan.geometry.line_bytes : 0;

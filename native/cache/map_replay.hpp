@@ -1,7 +1,7 @@
 // PMDK's atomic hash map (1.x), replayed line by line through a cache of its host.
 //
-// Purpose        what a get, an insertion or a removal walks and misses, at any number of entries,
-//                from the structure of the code alone: nothing is measured and nothing fitted.
+// Purpose        visits and misses of a get, an insertion or a removal, at any number of entries,
+//                only from the structure of the code: nothing is measured and nothing fitted.
 // Replayed       keys from glibc's rand_r, two draws a key, the low half first; the map's hash;
 //                doubling when a chain exceeds 10 entries, or 5 at more than 2 a bucket, and
 //                halving when a removal leaves fewer entries than buckets; a bucket head of 80
@@ -36,8 +36,8 @@ struct MapReplayPlan {
   std::uint64_t seed = 1; ///< of random replacement; the keys' seed is always 1
 };
 
-/// Sums over all operations. A visit is a look at a bucket's head or at an entry; a head that
-/// straddles two lines is one visit of two loads that do not wait for each other.
+/// Sums over all operations. A visit reads a bucket's head or an entry; a head that straddles two
+/// lines is one visit of two loads that do not wait for each other.
 struct MapReplay {
   std::uint64_t operations = 0;
   std::uint64_t buckets = 0; ///< after the last operation
@@ -50,8 +50,8 @@ struct MapReplay {
 };
 
 /// All variants in one pass. Refuses no operations, more than 10^8, and no variants.
-/// For gets and removals the caches start empty as late as insertions (a line each, at least) and
-/// the shuffle still bring in twice their size before the first visit.
+/// For gets and removals, the replay starts with empty caches, so late that insertions (at least a
+/// line each) and the shuffle still fill them twice before the first visit.
 Result<MapReplay> replay_map(const MapReplayPlan& plan, MapOperation operation);
 
 /// glibc's rand_r: 31 bits; advances the seed.

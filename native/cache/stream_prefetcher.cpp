@@ -38,7 +38,7 @@ void StreamPrefetcher::make_newest(unsigned number) {
   newest_ = number;
 }
 
-/// The stream of a page, made the newest; `streams` if the oldest was given up for it.
+/// The stream of a page, made the newest; `streams` if it replaced the oldest one.
 unsigned StreamPrefetcher::stream_of(std::uint64_t page) {
   unsigned number = pages_[newest_] == page ? newest_ : find(page);
   const bool fresh = number == streams;

@@ -32,7 +32,7 @@ public:
     return missed(page);
   }
 
-  /// Brings the page of a prefetched address into all levels, without counting: the prefetch waits
+  /// Inserts the page of a prefetched address into all levels, without counting: the prefetch waits
   /// for the walk, but no access waits for the prefetch.
   void bring_in(std::uint64_t address) {
     const std::uint64_t page = address >> page_shift_;

@@ -75,8 +75,8 @@ private:
   std::uint64_t missed_ = 0;
 };
 
-/// The caches. Each processes a block of events at a time: it then uses the caches of this machine
-/// alone, and can prefetch the next events.
+/// The caches. Each processes a block of events at a time: it then has the caches of this machine
+/// for itself, and can prefetch the next events.
 class Caches {
 public:
   Caches(std::vector<Variant> variants, unsigned line_bytes)

@@ -21,7 +21,8 @@ struct RunCount {
   std::uint64_t used_blocks = 0;
 };
 
-/// A hostile file may hold as many types as objects: those after the first ones are summed up.
+/// A hostile file may have as many types as objects: those after the first ones are counted
+/// together.
 class Census final : public ObjectSink {
 public:
   static constexpr std::size_t max_kinds = 4096;

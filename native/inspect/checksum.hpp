@@ -1,7 +1,7 @@
 // The checksum of pools: Fletcher's over 32-bit words, both sums modulo 2^32.
 //
 // Source   J. G. Fletcher, An Arithmetic Checksum for Serial Transmissions, IEEE Trans. Comm. 30,
-//          1982; docs/formats/pool.md says which bytes count as zero.
+//          1982; docs/formats/pool.md lists the bytes that count as zero.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace nearfar::inspect {
 
 class Fletcher64 {
 public:
-  /// Goes on with the sum that an earlier one ended with.
+  /// Continues with the sum of an earlier one.
   explicit Fletcher64(std::uint64_t sum = 0)
       : low_(static_cast<std::uint32_t>(sum)), high_(static_cast<std::uint32_t>(sum >> 32)) {}
 

@@ -1,4 +1,4 @@
-// The second page of a pool: where its lanes and its heap lie, and its root object.
+// The second page of a pool: the offsets of its lanes, its heap and its root object.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct Descriptor {
   bool storable(Offset offset, Offset bytes) const;
 };
 
-/// Reads and checks it; findings name every field that libpmemobj would stumble over.
+/// Reads and checks it; findings name every field that libpmemobj would reject or fail on.
 Descriptor read_descriptor(const PoolView& view, Findings& findings);
 
 } // namespace nearfar::inspect

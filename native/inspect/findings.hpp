@@ -1,4 +1,4 @@
-// What is wrong with a pool: where, and in which words.
+// Errors that were found in a pool: place and text.
 //
 // Thread safety  values, no shared state.
 #pragma once
@@ -24,7 +24,7 @@ struct Finding {
   std::string text; ///< a sentence without a full stop
 };
 
-/// Keeps the first ones and counts all: a hostile file shall not fill memory.
+/// Keeps the first ones and counts all: a hostile file must not exhaust memory.
 class Findings {
 public:
   static constexpr std::size_t kept_at_most = 200;
@@ -32,7 +32,7 @@ public:
   [[gnu::format(printf, 4, 5)]] void damage(const char* part, Offset offset, const char* format,
                                             ...);
   [[gnu::format(printf, 4, 5)]] void note(const char* part, Offset offset, const char* format, ...);
-  /// What read() failed with: the file is shorter than it was, or unreadable there.
+  /// Adds a failure of read(): the file was truncated, or is unreadable there.
   void unreadable(const char* part, Offset offset, std::size_t bytes);
 
   const std::vector<Finding>& kept() const { return kept_; }

@@ -117,7 +117,7 @@ void check_neighbors(const Page& page, const Header& h, Findings& findings) {
   }
 }
 
-/// The shutdown state is rebuilt by the opener where its checksum is wrong, so it is never damage.
+/// If the checksum of the shutdown state is wrong, the opener rebuilds it: it is never damage.
 void read_shutdown(const Page& page, Header& h, Findings& findings) {
   const auto state = std::span(page).subspan(header_at::shutdown, shutdown_bytes);
   const std::size_t own = shutdown_bytes - sizeof(std::uint64_t);

@@ -1,4 +1,4 @@
-// What a file is, and the first page of a pool.
+// Kind of a file, and the first page of a pool.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace nearfar::inspect {
 
 enum class FileKind : unsigned char {
-  object,   ///< a pool of libpmemobj, the only kind that is looked into
+  object,   ///< a pool of libpmemobj, the only kind that is examined
   log,      ///< of libpmemlog
   block,    ///< of libpmemblk
   pool_set, ///< a text file that lists the parts of a pool

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* part = "heap";
 
-/// Zones that a heap of so many bytes has; a rest too small for one chunk is none.
+/// Number of zones of a heap; a remainder that is too small for one chunk is not a zone.
 std::uint32_t zones_of(Offset heap_bytes) {
   std::uint32_t zones = 0;
   for (Offset left = heap_bytes - heap_header_bytes; left >= zone_meta_bytes + chunk_bytes;

@@ -1,4 +1,4 @@
-// The heap: its header, zones, and the chunks they are cut into.
+// The heap: its header, its zones, and their chunks.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace nearfar::inspect {
 
-/// A row of chunks with one header: free, one large object, or a run of equal blocks.
+/// Adjacent chunks with one header: free, one large object, or a run of equal blocks.
 struct Chunk {
   Offset header;       ///< where its eight bytes of header lie
   Offset data;         ///< where its first byte lies
@@ -27,10 +27,10 @@ struct Zones {
   std::uint64_t large_chunks = 0;
 };
 
-/// Called for every row of chunks, upward.
+/// Called for each such sequence of chunks, in ascending order.
 using ChunkSink = std::function<void(const Chunk&)>;
 
-/// Checks the heap's header and walks all zones. Needs a usable descriptor.
+/// Checks the heap's header and walks all zones. Requires a usable descriptor.
 Zones walk_heap(const PoolView& view, const Descriptor& descriptor, Findings& findings,
                 const ChunkSink& sink);
 

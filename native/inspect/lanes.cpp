@@ -56,7 +56,7 @@ private:
     return descriptor_.lanes_offset + lane * lane_bytes + within;
   }
 
-  /// Reads a log as the ones before it leave it, counts it, and replays it.
+  /// Reads a log in the state that the logs before it leave, counts it, and replays it.
   void take(LogKind kind, Offset offset, LogCounts& counts) {
     const Log log = read_log(window_, descriptor_, kind, offset, lanes_.extensions, findings_);
     count(log, counts);

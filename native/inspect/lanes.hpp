@@ -20,8 +20,8 @@ struct Lanes {
   std::uint64_t pending() const { return internal.pending + external.pending + undo.pending; }
 };
 
-/// Reads all lanes and replays into `patched` what recovery would: redo logs lane by lane, then
-/// undo logs. Needs a usable descriptor.
+/// Reads all lanes and replays them into `patched` as recovery would: redo logs lane by lane, then
+/// undo logs. Requires a usable descriptor.
 Lanes read_lanes(const PoolView& view, const Descriptor& descriptor, PatchedView& patched,
                  Findings& findings);
 

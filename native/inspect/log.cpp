@@ -120,7 +120,7 @@ bool LogReader::buffer_at(Offset at, Offset room, Log& log, Offset& length) {
                  at + buffer_head_bytes});
 }
 
-/// One entry; false where the log ends, in good order or by damage.
+/// One entry; false at the end of the log, which may be damaged.
 bool LogReader::entry_at(Offset at, Offset room, Log& log, Offset& length) {
   const std::byte* head = room < 8 ? nullptr : window_.at(at, 8);
   if (head == nullptr) return false;
@@ -163,7 +163,7 @@ bool LogReader::redo_sum_holds(const Log& log) {
          checksum({at, bytes}, log_at::checksum) == load<std::uint64_t>(at);
 }
 
-/// Where the next part begins; 0 if there is none or it cannot be one.
+/// Offset of the next part; 0 if there is none, or it is invalid.
 Offset LogReader::extension(const Log& log, Offset from, Offset next) {
   if (next == 0) return 0;
   const Offset begin = aligned(next);

@@ -1,8 +1,8 @@
 // One log of a lane: its head, the chain of its extensions, and the entries that recovery would
-// take.
+// apply.
 //
-// A redo log is applied forward where its checksum holds. An undo log is a row of snapshots, each
-// with a checksum of its own over the entry and the log's generation; the first that fails ends it.
+// A redo log is applied forward if its checksum is right. An undo log is a sequence of snapshots,
+// each with a checksum over the entry and the log's generation; the first wrong one ends it.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ const char* name(LogKind kind);
 
 enum class Operation : unsigned char { set, bit_and, bit_or, fill, copy };
 
-/// One thing that recovery would do: `bytes` at `target`, from `value` or from the bytes at `data`.
+/// One change by recovery: `bytes` at `target`, from `value` or from the bytes at `data`.
 struct LogEntry {
   Operation operation;
   Offset target;
@@ -39,16 +39,16 @@ struct Log {
   bool pending;                   ///< recovery would apply the entries
 };
 
-/// Logs that have been seen; an extension belongs to one log alone.
+/// Extensions that were read; each belongs to only one log.
 using Extensions = std::set<Offset>;
 
-/// Reads one log that begins at `offset`. Damage is what the opener would refuse, hang on or crash
-/// on: entries that leave their log or the pool, unknown operations, chains that leave the heap.
+/// Reads one log at `offset`. Damage is everything on which the opener would fail, hang or crash:
+/// entries that exceed their log or the pool, unknown operations, chains that leave the heap.
 Log read_log(Window& window, const Descriptor& descriptor, LogKind kind, Offset offset,
              Extensions& seen, Findings& findings);
 
-/// Applies a pending log to `patched`; false if its snapshots are larger than `room` bytes, which
-/// is lowered by what was applied.
+/// Applies a pending log to `patched` and subtracts its size from `room`; false if its snapshots
+/// are larger than `room` bytes.
 bool apply(const Log& log, PatchedView& patched, Offset& room);
 
 } // namespace nearfar::inspect

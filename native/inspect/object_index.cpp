@@ -19,7 +19,7 @@ void ObjectIndex::index() {
       starts_.push_back(i);
 }
 
-/// Most neighbors are of one size, so a guess by that size mostly hits.
+/// Most neighbors have the same size, so that a guess by this size is mostly right.
 std::size_t ObjectIndex::search(Offset offset) const {
   const std::size_t slot = std::min<std::size_t>((offset - first_) / step, starts_.size() - 1);
   const std::size_t start = starts_[slot];

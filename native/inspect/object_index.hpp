@@ -1,4 +1,4 @@
-// All objects of a heap, found again by any offset within them.
+// All objects of a heap, found by any offset within them.
 #pragma once
 
 #include <vector>
@@ -19,10 +19,10 @@ public:
   };
 
   void object(const Object& object) override;
-  /// To be called once, when all objects are there.
+  /// Call it once, when all objects are added.
   void index();
 
-  /// The object that holds `offset`, or none.
+  /// The object that contains `offset`, or none.
   std::size_t holding(Offset offset) const {
     if (offset - first_ >= end_ - first_) return none;
     return search(offset);

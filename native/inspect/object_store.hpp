@@ -1,5 +1,5 @@
-// The heads of nearfar's own pools: what its root object says, its types, and where its log and its
-// chunks lie (poolformat/heads.hpp). Read as bytes that may be wrong.
+// The heads of nearfar's own pools: root object, types, and the offsets of log and chunks
+// (poolformat/heads.hpp). Read as untrusted bytes.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ struct ObjectStore {
   Offset directory = 0;    ///< first page of the directory of chunks; 0: none yet
 };
 
-/// Reads and checks them, as recovery of libpmemobj left the pool. Nothing is found wrong with the
-/// pool of another program.
+/// Reads and checks them, after recovery by libpmemobj. Reports nothing for a pool of another
+/// program.
 ObjectStore read_object_store(const PoolView& view, const Descriptor& descriptor,
                               Findings& findings);
 

@@ -22,7 +22,7 @@ void ObjectWalker::walk(const Chunk& chunk) {
   if (chunk.type == ChunkType::run) walk_run(chunk);
 }
 
-/// Fills size, type and flags in from a header; false, with a finding, where it has no sense.
+/// Fills in size, type and flags from a header; false, with a finding, if it is invalid.
 bool ObjectWalker::read_header(Offset at, std::uint16_t flags, Object& object) {
   const Offset header = object_header_bytes(flags);
   std::uint64_t object_flags = 0;
@@ -63,7 +63,7 @@ void ObjectWalker::walk_large(const Chunk& chunk) {
   sink_.object(object);
 }
 
-/// Blocks whose bits are set. Bits that stand for no block are set from the run's beginning.
+/// Blocks whose bits are set. Bits without a block are set from the run's creation on.
 std::uint64_t ObjectWalker::used_blocks(const Run& run) {
   std::uint64_t used = 0;
   for (std::uint32_t i = 0; i < run.words; ++i) {
@@ -115,7 +115,7 @@ bool ObjectWalker::walk_word(const Run& run, const Chunk& chunk, std::uint32_t i
   return true;
 }
 
-/// How many blocks the object takes that begins at `block`; `bits` are its own and those behind it.
+/// Number of blocks of the object that begins at `block`; `bits` are its own and those behind it.
 std::uint32_t ObjectWalker::object_in_run(const Run& run, const Chunk& chunk, std::uint32_t block,
                                           std::uint64_t bits) {
   const Offset at = run.first + run.block_bytes * block;

@@ -1,4 +1,4 @@
-// Every allocated object of a heap, upward by offset.
+// Every allocated object of a heap, in ascending order of offsets.
 //
 // The walk reads the bitmaps of runs and the headers of objects through a window; the sink receives
 // each object whose header agrees with the chunk or the blocks that hold it.
@@ -25,7 +25,7 @@ public:
   virtual void run(const Run&, const Chunk&, std::uint64_t /*used_blocks*/) {}
 };
 
-/// For who wants counts alone.
+/// For callers that only require counts.
 class NoObjects final : public ObjectSink {
 public:
   void object(const Object&) override {}
@@ -36,7 +36,7 @@ public:
   ObjectWalker(const PoolView& view, Findings& findings, ObjectSink& sink)
       : bitmap_(view), blocks_(view), findings_(findings), sink_(sink) {}
 
-  /// The objects of one row of chunks.
+  /// The objects of chunks with one header.
   void walk(const Chunk& chunk);
 
 private:

@@ -7,7 +7,7 @@ namespace nearfar::inspect {
 
 namespace {
 
-/// Passes objects on and sees whether those that the pool names are among them.
+/// Passes objects on, and checks that those to which the pool refers are among them.
 class NamedObjects final : public ObjectSink {
 public:
   NamedObjects(const PoolReport& pool, ObjectSink& next)

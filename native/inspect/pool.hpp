@@ -1,7 +1,7 @@
-// A whole pool: every part of it, read as bytes that may be wrong.
+// A whole pool, read as untrusted bytes.
 //
-// Purpose   `nearfar pool info` and `pool check`: one walk that reports what is there and what is
-//           not as it should be. Nothing is written, nothing is trusted.
+// Purpose   `nearfar pool info` and `pool check`: one walk that reports contents and errors.
+//           Nothing is written.
 // Thread safety  none: functions of their arguments.
 #pragma once
 
@@ -24,7 +24,7 @@ struct PoolReport {
   Findings findings;
 };
 
-/// Looks at all of it; parts that cannot be found are left out and named in the findings.
+/// Examines all of it; parts that cannot be found are left out and named in the findings.
 PoolReport examine(const PoolView& view);
 
 /// Reads header, descriptor and lanes, replays the logs into `recovered`, then passes each object

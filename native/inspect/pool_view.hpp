@@ -1,7 +1,7 @@
-// The bytes of a pool as something that may be wrong, may shrink, and is never written.
+// The bytes of a pool, which may be wrong or be truncated concurrently, and are never written.
 //
-// Purpose        every read names its offset and length and may fail; nothing is a pointer into a
-//                mapping, so a file that is cut while it is read cannot raise SIGBUS.
+// Purpose        every read has an offset and a length and may fail. There are no pointers into a
+//                mapping, so that a file that is truncated during the read cannot cause SIGBUS.
 // Thread safety  a PoolView is used by one thread at a time.
 #pragma once
 
@@ -36,7 +36,7 @@ public:
   /// Copies `[offset, offset + bytes)`; false if the view does not hold all of it.
   virtual bool read(Offset offset, void* to, std::size_t bytes) const = 0;
 
-  /// The bytes themselves where they already lie in memory, else nullptr; same bounds as read().
+  /// The bytes themselves if they are in memory, else nullptr; same bounds as read().
   virtual const std::byte* bytes_at(Offset, std::size_t) const { return nullptr; }
 
   template <class Number>
@@ -89,7 +89,7 @@ private:
   std::map<Offset, std::array<std::byte, 8>> lines_; ///< by offset / 8: the eight bytes there
 };
 
-/// Small reads, most of them upward through a view, at the cost of few large ones.
+/// A buffer that turns small reads, most of them in ascending order, into few large ones.
 class Window {
 public:
   explicit Window(const PoolView& view) : view_(&view) {}

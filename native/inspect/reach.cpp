@@ -36,7 +36,7 @@ private:
   const ObjectIndex& objects_;
 };
 
-/// The members that the types of a typed pool name. Its objects have type numbers from `first` on.
+/// The links that the types of a typed pool declare. Its objects have type numbers from `first` on.
 class NamedMembers {
 public:
   NamedMembers(const PoolView& view, const ObjectIndex& objects, const ObjectStore& store,
@@ -50,7 +50,7 @@ public:
   void each(std::size_t i, const See& see) {
     if (knows(i)) each_of(objects_[i].offset, objects_[i].type - first_, see);
   }
-  /// Links of an object of that type, the root included, which is none of the heap.
+  /// Links of an object of that type, including the root, which is not in the heap.
   template <class See>
   void each_of(Offset at, std::uint64_t type, const See& see) {
     for (const poolformat::LinkEntry& link : store_.types[type].links) {
@@ -90,7 +90,7 @@ public:
     reached_[i] = true;
     waiting_.push_back(i);
   }
-  /// All that those reached lead to.
+  /// Marks all objects that reached ones link.
   void spread() {
     while (!waiting_.empty()) {
       const std::size_t next = waiting_.back();
@@ -100,7 +100,7 @@ public:
   }
   bool reached(std::size_t i) const { return reached_[i]; }
 
-  /// Which lost objects another lost one leads to.
+  /// The lost objects that another lost one links.
   std::vector<bool> below_lost() {
     std::vector<bool> below(objects_.size());
     for (std::size_t i = 0; i < objects_.size(); ++i) {
@@ -119,7 +119,7 @@ private:
   std::vector<std::size_t> waiting_;
 };
 
-/// Adds what a graph says about the objects that `counts` chooses.
+/// Adds the results of a graph for the objects that `counts` selects.
 template <class Links, class Counts, class Name>
 void report(const ObjectIndex& objects, Graph<Links>& graph, const Counts& counts, const Name& name,
             Reach& reach) {

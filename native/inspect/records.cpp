@@ -20,7 +20,7 @@ class Ring {
 public:
   Ring(const PoolView& view, const ObjectStore& store) : view_(view), store_(store) {}
 
-  /// The record of that number, which never goes round the end of the ring.
+  /// The record of that number, which never wraps around the end of the ring.
   bool fetch(std::uint64_t lsn, std::vector<std::byte>& record) const {
     const Offset at = lsn % store_.lines * line_bytes;
     const Offset ring = store_.lines * line_bytes;

@@ -1,4 +1,4 @@
-// The redo log of a typed pool: which of its records recovery would apply (poolformat/record.hpp).
+// The redo log of a typed pool: the records that recovery would apply (poolformat/record.hpp).
 #pragma once
 
 #include "inspect/object_store.hpp"
@@ -11,8 +11,8 @@ struct Records {
   bool replayed = true;      ///< false: they change more than is replayed here
 };
 
-/// Goes through the ring from its start, as recovery does, and applies it to `patched`. Damage is a
-/// record that passes its checksum and changes what does not lie in the pool.
+/// Reads the ring from its start, as recovery does, and applies it to `patched`. Damage is a record
+/// that passes its checksum and changes bytes outside of the pool.
 Records replay_records(const PoolView& view, const ObjectStore& store, PatchedView& patched,
                        Findings& findings);
 

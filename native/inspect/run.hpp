@@ -1,4 +1,4 @@
-// How a run is cut: a head, a bitmap with one bit a block, padding, and the blocks.
+// Layout of a run: a head, a bitmap with one bit a block, padding, and the blocks.
 #pragma once
 
 #include "inspect/heap.hpp"
@@ -18,7 +18,7 @@ struct Run {
 /// Bytes of the header in front of each object of a chunk: 64, 16, or none.
 Offset object_header_bytes(std::uint16_t chunk_flags);
 
-/// Reads the head of a run and works its geometry out; false, with a finding, if it cannot be.
+/// Reads the head of a run and computes its layout; false, with a finding, if it is invalid.
 bool read_run(Window& window, const Chunk& chunk, Run& run, Findings& findings);
 
 } // namespace nearfar::inspect

@@ -1,4 +1,4 @@
-// Overwriting a pool, and making sure that it was overwritten.
+// Overwriting a pool, and verifying that it was overwritten.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ struct Shredded {
 /// Called with the bytes written and read so far; returning false stops the work.
 using Progress = std::function<bool(Offset done, Offset of)>;
 
-/// Fills a pool's file with random bytes from its end to its beginning, so that a shredding that
-/// was stopped can be taken up again: the header goes last. Then flushes, drops the file's pages
-/// from the page cache, reads all of it again and compares. Errors: bad_input (no pool, or a pool
-/// set), no_permission (not writable, or in use), failed_check (what was read is not what was
+/// Fills a pool's file with random bytes from its end to its beginning: the header is last, so that
+/// a shredding that was stopped can be repeated. Then flushes, drops the file's pages from the page
+/// cache, reads all of it again and compares. Errors: bad_input (not a pool, or a pool set),
+/// no_permission (not writable, or in use), failed_check (the bytes read differ from those
 /// written), os_error.
 Result<Shredded> shred(const char* path, const Progress& progress);
 

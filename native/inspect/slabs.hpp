@@ -14,8 +14,8 @@ struct Slabs {
 };
 
 /// Walks directory and chunks, and passes on every allocated object, by ascending offset; its type
-/// is an index of store.types. Damage is a chunk that leaves the heap, overlaps another, or does
-/// not hold what its head says.
+/// is an index of store.types. Damage is a chunk that leaves the heap, overlaps another, or
+/// contradicts its head.
 Slabs walk_slabs(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
                  Findings& findings, ObjectSink& sink);
 

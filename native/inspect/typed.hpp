@@ -1,4 +1,4 @@
-// What the typed layer keeps in a pool, all of it: heads, types, the redo log, chunks and objects.
+// All data of the typed layer in a pool: heads, types, the redo log, chunks and objects.
 #pragma once
 
 #include "inspect/records.hpp"
@@ -12,7 +12,7 @@ struct Typed {
   Slabs slabs;     ///< redo path
 };
 
-/// Looks at it as libpmemobj's recovery leaves the pool: `seen`, which is `view` or `recovered`.
+/// Examines it after libpmemobj's recovery of the pool: `seen`, which is `view` or `recovered`.
 /// Records of the redo log are applied to `recovered`, and `sink` receives the objects of the redo
 /// path; those of the undo path are the library's own.
 Typed examine_typed(const PoolView& seen, const Descriptor& descriptor, PatchedView& recovered,

@@ -1,9 +1,9 @@
-// Latency of a memory under load, by the fraction of reads: curves that were measured.
+// Latency of a memory under load, by the fraction of reads: measured curves.
 //
 // Purpose        the latency that a placement's own traffic causes.
 // Between curves linear in the fraction of reads, at equal fractions of the peak bandwidth; outside
 //                of the measured fractions the nearest curve holds.
-// Beyond an end  nothing: a bandwidth above the peak is refused, never extrapolated.
+// Beyond an end  a bandwidth above the peak is refused, never extrapolated.
 // Thread safety  values; lookups are const.
 #pragma once
 
@@ -22,8 +22,8 @@ struct LoadedPoint {
 
 class LoadedLatency {
 public:
-  /// Points in any order. Of each fraction of reads, a point is left out if another one has at least
-  /// its bandwidth at no more latency: overloaded memories lose bandwidth.
+  /// Points in any order. Of each fraction of reads, a point is left out if another one has at
+  /// least its bandwidth at no more latency: overloaded memories lose bandwidth.
   /// Errors: bad_input (no points, or numbers that are not positive and finite).
   static Result<LoadedLatency> create(std::span<const LoadedPoint> points);
 
@@ -35,7 +35,7 @@ public:
   double idle_ns() const { return idle_ns_; }
   /// Requires bandwidth <= peak(read_share), but for rounding.
   double latency_ns(double read_share, double bandwidth) const;
-  /// No fraction of reads has a lower latency at this bandwidth or above.
+  /// Lower bound of the latency for all fractions of reads, at this bandwidth or above.
   double lowest_latency_ns(double bandwidth) const;
 
 private:

@@ -1,4 +1,4 @@
-// A time that no completion of a partial placement is below; part of the solver.
+// A lower bound of the times of all completions of a partial placement; part of the solver.
 #pragma once
 
 #include <span>

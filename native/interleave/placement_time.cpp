@@ -74,7 +74,7 @@ double PlacementTime::implied_ns(const Demand& demand, double time_ns) const {
   return std::isnan(implied) ? infinity : implied; // no stalls at infinite latency: above the peak
 }
 
-/// Bisection and secants in turns, between a time that is too short and one that is long enough.
+/// Alternates bisection and secants, between a time that is too short and one that is long enough.
 double PlacementTime::time_ns(const Demand& demand) const {
   double low = base_ns_, high = base_ns_;
   double over = implied_ns(demand, low) - low; // > 0: the run takes longer

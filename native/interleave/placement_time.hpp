@@ -1,4 +1,4 @@
-// Time of a program whose sites lie near, far, or interleaved, under the load that it makes itself.
+// Time of a program whose sites are near, far, or interleaved, under the load that it makes itself.
 //
 //     T = base + Σ_i [ x_i · near_i · L_near(b_near) / L_near(0)
 //                    + (1 - x_i) · far_i · L_far(b_far) / L_far(0) ]
@@ -40,7 +40,7 @@ struct Tier {
   double capacity_bytes = 0;
 };
 
-/// What a placement puts on the tiers: sums over sites.
+/// Traffic and stalls of a placement on the tiers: sums over sites.
 struct Demand {
   double near_stall_ns = 0;
   double far_stall_ns = 0;

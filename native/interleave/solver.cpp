@@ -82,7 +82,7 @@ private:
     return levels;
   }
 
-  /// Changes one site, then one pair of sites, while that helps.
+  /// Changes one site, then one pair of sites, while that reduces the time.
   void improve(std::vector<unsigned> levels) {
     if (!is_possible(levels)) return;
     double time_ns = time_of(levels);
@@ -171,7 +171,7 @@ private:
     return near <= times_.near().capacity_bytes && decided - near <= times_.far().capacity_bytes;
   }
 
-  /// Takes memory from near where that costs no time.
+  /// Moves data to far memory if that costs no time.
   void prefer_far() {
     for (unsigned& level : best_)
       for (unsigned lower = 0, before = level; lower < before; ++lower) {

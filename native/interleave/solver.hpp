@@ -1,8 +1,8 @@
-// The fraction of each site to keep near, of 0, 1/steps, ..., 1, so that a program's time is least.
+// Finds the near fraction of each site (0, 1/steps, ..., 1) with the least time of the program.
 //
-// Search         branch and bound. The bound of undecided sites: their traffic goes somewhere, so for
-//                each interval of its fraction in near memory both latencies have a minimum, and the
-//                least stalls are those of a fractional knapsack.
+// Search         branch and bound. The bound of undecided sites: for each interval of the fraction
+//                of their traffic in near memory both latencies have a minimum, and the least
+//                stalls are those of a fractional knapsack.
 // Capacity       the sizes of the near fractions fit near memory, those of the rest far memory.
 // Ties           of equally fast placements, one with less near memory.
 // Thread safety  functions of values.
@@ -23,9 +23,9 @@ struct Solution {
   bool exact = true; ///< false: the search was stopped, and a better one may exist
 };
 
-/// `max_nodes`: placements of some of the sites that are looked at. `fixed`: demand of memory whose
-/// place is not chosen; its bytes are not in the capacities. Errors: bad_input (amounts that are not
-/// finite, no steps), no_space (the sites do not fit both memories together).
+/// `max_nodes`: number of partial placements that are examined. `fixed`: demand of memory whose
+/// place is not chosen; its bytes are not in the capacities. Errors: bad_input (amounts that are
+/// not finite, no steps), no_space (the sites do not fit both memories together).
 Result<Solution> solve(const PlacementTime& times, std::span<const Site> sites, unsigned steps,
                        std::uint64_t max_nodes, const Demand& fixed = {});
 

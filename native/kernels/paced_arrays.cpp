@@ -16,8 +16,8 @@ struct Bytes {
   std::size_t written = 0;
 };
 
-/// What a block of `bytes` an array costs, by pacer: arrays on one device cost the first of them,
-/// so that their delays add up.
+/// Bytes that a block of `bytes` an array charges to each pacer: arrays on one device charge the
+/// first of them, so that their delays add up.
 std::array<Bytes, 3> cost_of(const ArrayKernel& kernel, std::size_t bytes,
                              const ArrayPacers& pacers) {
   std::array<Bytes, 3> costs;

@@ -1,4 +1,4 @@
-// Address space whose place the caller chooses: reserving, mapping into it, giving pages back.
+// Address space at addresses that the caller chooses: reserve it, map into it, release pages.
 //
 // Purpose        the windows of libhmalloc; measurements map with os/pages.hpp.
 // Errors         every int is an errno, 0 for success; nothing allocates, so that all of this works
@@ -18,7 +18,7 @@ inline constexpr std::size_t page_bytes = 4096; ///< the smallest page of x86-64
 /// not so much.
 std::byte* reserve_space_at(std::size_t bytes, std::size_t alignment);
 
-/// The same at `at`, in place of what is there. An errno.
+/// The same at `at`; replaces the mappings there. An errno.
 int reserve_fixed(std::byte* at, std::size_t bytes);
 
 /// Private zeroed memory anywhere; nothing is charged for it until it is touched, where the system
@@ -33,8 +33,8 @@ int make_writable(const void* from, const void* to);
 
 void unmap(std::byte* at, std::size_t bytes);
 
-/// Whether a mapping may replace what is there: `replace` inside a reservation, `fresh` where
-/// nothing must be (EEXIST).
+/// Whether a mapping may replace others: `replace` is for use inside a reservation, `fresh` fails
+/// with EEXIST if something is mapped there.
 enum class Place : unsigned char { replace, fresh };
 
 /// Private zeroed memory at `at`. `charged` has the kernel account for it now.
@@ -44,8 +44,8 @@ int map_anonymous_at(std::byte* at, std::size_t bytes, Place place, bool charged
 int map_file_at(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, bool sync,
                 Place place);
 
-/// Maps the pages of a shared mapping a second time at `at`, in place of what is there. Needs no
-/// descriptor.
+/// Maps the pages of a shared mapping a second time at `at`, where it replaces other mappings.
+/// Requires no descriptor.
 int map_again_at(std::byte* from, std::byte* at, std::size_t bytes);
 
 /// Moves a mapping over another one (mremap).
@@ -54,7 +54,7 @@ int move_mapping(std::byte* from, std::byte* to, std::size_t bytes);
 enum class Access : unsigned char { none, read_write };
 int protect(std::byte* at, std::size_t bytes, Access access);
 
-/// Gives pages back: anonymous ones are zero when touched again, those of a file as the file is.
+/// Releases pages: anonymous ones are zero when touched again, those of a file have its contents.
 int discard(std::byte* at, std::size_t bytes);
 
 /// Punches the range out of the file that is mapped there: zero when touched again.
@@ -67,7 +67,7 @@ int populate(std::byte* at, std::size_t bytes);
 /// Asks for transparent huge pages, or for none.
 int advise_huge(std::byte* at, std::size_t bytes, bool huge);
 
-/// Keeps the range out of children.
+/// Excludes the range from children (MADV_DONTFORK).
 int dont_fork(std::byte* at, std::size_t bytes);
 
 enum class Read : std::uint8_t {
@@ -82,8 +82,8 @@ struct Area {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
-/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc does not report
-/// it.
+/// Memory that the process has by brk(), which libc's malloc uses first. Empty if /proc does not
+/// report it.
 Area program_break();
 
 /// RLIMIT_AS, SIZE_MAX for none.

@@ -1,4 +1,4 @@
-// Reading and writing a file by blocks: the classic calls, and io_uring.
+// Reading and writing a file by blocks: pread() and pwrite(), and io_uring.
 //
 // Thread safety  different blocks of one file may be moved from different threads; a Ring belongs
 //                to one thread.
@@ -12,7 +12,7 @@
 
 namespace nearfar::os {
 
-/// Whole blocks or an error; a short transfer is continued.
+/// Transfers whole blocks, or returns an error; continues a short transfer.
 Status read_at(const File& file, std::byte* to, std::size_t bytes, std::size_t offset);
 Status write_at(const File& file, const std::byte* from, std::size_t bytes, std::size_t offset);
 

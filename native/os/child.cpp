@@ -14,7 +14,7 @@ namespace nearfar::os {
 
 namespace {
 
-/// A name of something that cannot be executed is a mistake of the caller.
+/// The name of a file that cannot be executed is an error of the caller.
 Errc code_of(int failed) {
   if (failed == ENOENT) return Errc::not_found;
   return failed == ENOEXEC || failed == EACCES ? Errc::bad_input : Errc::os_error;

@@ -29,7 +29,7 @@ Result<Ended> run_program(char* const* arguments, const char* input, int output,
 
 /// The last line that was written to a file, without its end; at most 512 bytes of it.
 std::string last_line(const File& file);
-/// Makes a file empty, and its place the beginning.
+/// Truncates a file to 0 bytes and sets its offset to 0.
 void empty(const File& file);
 
 } // namespace nearfar::os

@@ -30,7 +30,7 @@ perf_event_attr attributes(const CounterEvent& event, bool leads) {
   return attr;
 }
 
-/// A descriptor, or -1 with errno. Software events without the kernel's part where it is not
+/// A descriptor, or -1 with errno. Software events exclude the kernel if counting it is not
 /// permitted.
 int open_event(const CounterEvent& event, int leader) {
   perf_event_attr attr = attributes(event, leader < 0);

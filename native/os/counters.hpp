@@ -2,10 +2,9 @@
 //
 // Names          those of libpfm4, such as "perf::INSTRUCTIONS" or "CYCLE_ACTIVITY:STALLS_L3_MISS";
 //                where nearfar was built without it, no name is known (unsupported).
-// Multiplexing   the kernel takes turns if there are more groups than counters: a reading has
-//                how long its group was wanted and how long it counted.
-// What counts    user code alone; of software events what the kernel does for the thread, too, as
-//                far as it permits.
+// Multiplexing   if there are more groups than counters, the kernel counts them in turns: a reading
+//                has the time for which its group was enabled, and the time for which it counted.
+// Counted        user code only; software events also in the kernel, if that is permitted.
 // Thread safety  a group belongs to the thread that opened it.
 #pragma once
 

@@ -19,7 +19,7 @@ inline void spin_pause() { __builtin_ia32_pause(); }
 /// The instruction set the dispatched loops run with: "avx512", "avx2" or "sse2".
 const char* vector_isa();
 
-/// Whether the processor says that it runs under a hypervisor, and the signature it gives, such as
+/// Whether the CPU reports a hypervisor (CPUID), and the hypervisor's signature, such as
 /// "KVMKVMKVM".
 struct Hypervisor {
   bool present = false;

@@ -1,6 +1,6 @@
 // Samples of other processes, as the kernel writes them: perf_event_open() and its ring of records.
 //
-// What           events of a process and of all that it starts, on one CPU; one ring for each CPU.
+// Events         those of a process and of all that it starts, on one CPU; one ring for each CPU.
 //                Records are bytes of the kernel's format, decoded by native/perf.
 // Privileges     none for the user's own processes where kernel.perf_event_paranoid is at most 2.
 // Thread safety  a ring is used by one thread at a time.
@@ -47,8 +47,8 @@ public:
   /// names and forks are not written meanwhile.
   void enable(bool enabled);
 
-  /// The kernel's numbers of the events, in the order in which they were opened; samples of children
-  /// have the number of their parent's event.
+  /// The kernel's numbers of the events, in the order in which they were opened; samples of
+  /// children have the number of their parent's event.
   const std::vector<std::uint64_t>& ids() const { return ids_; }
 
   /// Visits the records that have come since the last call, in their order.

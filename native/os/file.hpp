@@ -1,4 +1,4 @@
-// Files that leave nothing behind, and what the file system under them is.
+// Files that are removed with their last use, and properties of the file system that holds them.
 //
 // Thread safety  a File is used by one thread at a time.
 // Freestanding   no exceptions, no std::string.
@@ -25,7 +25,7 @@ public:
   ~File();
 
   int fd() const { return fd_; }
-  /// Leaves the descriptor open, to be closed by who calls.
+  /// Returns the descriptor, which the caller closes.
   int release() { return std::exchange(fd_, -1); }
 
 private:
@@ -40,17 +40,18 @@ Result<File> create_unnamed(const char* directory);
 /// Creates a file in memory, without a name and beyond the bounds of any mount (memfd_create).
 Result<File> create_in_memory(const char* label);
 
-/// Creates such a file of a size that no process can change, all zeros; pages are reserved when they
-/// are written. Errors: no_space if RLIMIT_FSIZE is lower, os_error.
+/// Creates such a file of a size that no process can change, all zeros; pages are reserved when
+/// they are written. Errors: no_space if RLIMIT_FSIZE is lower, os_error.
 Result<File> create_sized_in_memory(const char* label, std::uint64_t bytes);
 
 /// Reads up to `bytes` at an offset; returns how many were read, 0 also on failure.
 std::size_t read_at(const File& file, std::uint64_t offset, void* to, std::size_t bytes);
 
-/// A path by which this process can open again what a descriptor stands for, name or not.
+/// A path by which this process can open the file of a descriptor again, even if it has no name.
 void write_descriptor_path(const File& file, char* path, std::size_t bytes);
 
-/// What a symbolic link names, or what fits of it; empty if it cannot be read. `path` is not empty.
+/// Target of a symbolic link, cut to the size of `path`, which is at least 1; empty if it cannot be
+/// read.
 void read_link(const char* link, std::span<char> path);
 /// The same of an open file: its path.
 void read_path(int fd, std::span<char> path);
@@ -64,14 +65,14 @@ Result<File> create_new(const char* path);
 
 bool is_directory(const char* path);
 
-/// Takes a file's name away, if it has one.
+/// Removes the name of a file, if it has one.
 void remove_file(const char* path);
 
-/// Writes a path in `directory` that no file has and no other caller gets: for libraries that want
-/// a name; to be removed as soon as they have opened it.
+/// Writes a path in `directory` that no file has and no other caller gets: for libraries that
+/// require a name. Remove it as soon as the library has opened it.
 void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes);
 
-/// What identifies a file or directory while it exists.
+/// Identity of a file or directory while it exists: device and inode.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -82,11 +83,12 @@ int identify(const char* path, FileIdentity& identity);
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 
-/// Writes all of it at the file's place, whatever interrupts. False if the system refused.
+/// Writes all bytes at the file's offset, also after interrupted calls. False if the system
+/// refused.
 bool write_whole(int fd, const void* data, std::size_t bytes);
 
-/// Opens a regular file for reading alone; a pipe or a device is refused, and never waited for.
-/// Errors: not_found, no_permission, bad_input (no regular file).
+/// Opens a regular file for reading. Refuses a pipe or a device without waiting for it. Errors:
+/// not_found, no_permission, bad_input (not a regular file).
 Result<File> open_readonly(const char* path);
 
 /// Whether `path` names this open file.
@@ -100,7 +102,7 @@ Result<std::size_t> file_size(const File& file);
 /// is closed. Errors: no_permission with errno EWOULDBLOCK if it is in use.
 Status claim_alone(const File& file, const char* path);
 
-/// How the file system that holds a file treats an overwritten block.
+/// Treatment of an overwritten block by the file system that holds a file.
 struct BlockReuse {
   char name[16];        ///< of the file system, as mount shows it; "0x..." if it is not known
   bool copies_on_write; ///< old blocks stay until the file system reuses them
@@ -126,7 +128,7 @@ int set_file_size(int fd, std::uint64_t bytes);
 /// Bytes free to this user in the file system that holds `path`.
 Result<std::size_t> free_space(const char* path);
 
-/// Fails with not_found unless something is at `path`, with exists unless that is a directory.
+/// Fails with not_found if nothing is at `path`, with exists if that is not a directory.
 Status check_directory(const char* path);
 
 /// Whether a file with or without a name can be created: `path` is a directory, or a new name in an
@@ -138,8 +140,7 @@ Status check_place(const char* path);
 Status check_memory_directory(const char* path);
 
 /// Writes dirty pages of the file's first `bytes` back and drops them from the page cache. Fails
-/// with unsupported where they stay: a file system that lives in memory has nowhere else to keep
-/// them.
+/// with unsupported if they stay there, as those of a file system in memory do.
 Status drop_page_cache(const File& file, std::size_t bytes);
 
 /// Whether a regular file lies on a DAX file system (STATX_ATTR_DAX).

@@ -1,4 +1,4 @@
-// Which parts of a file have been written.
+// Parts of a file that have been written (SEEK_DATA, SEEK_HOLE).
 //
 // Thread safety  functions on different descriptors may run at once.
 #pragma once

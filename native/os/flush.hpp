@@ -1,8 +1,8 @@
-// Stores that reach memory: write-back of a line, non-temporal stores, the fence.
+// Write-back of a line, non-temporal stores, and the fence.
 //
-// Durability order  a line is durable, where the medium is, once a fence that follows its flush (or
-//                   its non-temporal store) has retired. Before that it may be durable or not.
-// Thread safety     each works on the line it is given; a fence orders the calling thread alone.
+// Durability order  a line is durable, on a medium that is, once a fence that follows its flush (or
+//                   its non-temporal store) has retired. Before that it may or may not be durable.
+// Thread safety     each works on the line it is given; a fence orders the calling thread only.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ inline void flush_clflushopt(void* line) {
 inline void flush_clflush(void* line) {
   asm volatile("clflush %0" : "+m"(*static_cast<volatile char*>(line)));
 }
-/// Moves 64 bytes from anywhere to a line, past the caches, in one piece.
+/// Stores 64 bytes to a line, atomically and not through the caches (MOVDIR64B).
 inline void move_direct_64(void* line, const void* from) {
   asm volatile(".byte 0x66, 0x0f, 0x38, 0xf8, 0x02" // movdir64b (%rdx), %rax
                :
                : "a"(line), "d"(from)
                : "memory");
 }
-/// Stores 64 bytes from anywhere to a line, past the caches.
+/// Stores 64 bytes to a line by non-temporal stores.
 inline void stream_64(void* line, const void* from) {
   for (int i = 0; i < 4; ++i)
     _mm_stream_si128(static_cast<__m128i*>(line) + i,

@@ -1,9 +1,9 @@
-// Runs code that may crash or never end, and says so instead of dying with it.
+// Runs code that may crash or not end, and returns how it ended.
 //
-// How            signal handlers and siglongjmp: what the code held (memory, locks) stays held, for
-//                no destructor runs. For code on damaged data, in a program made for it.
+// Method         signal handlers and siglongjmp. No destructor of the code runs: memory and locks
+//                that it held stay held. For code on damaged data, in a program made for it.
 // Thread safety  one thread of the process, the one that made the Guard; one Guard at a time.
-// Time           CPU time of the process, looked at `ticks_per_limit` times within the limit.
+// Time           CPU time of the process, checked `ticks_per_limit` times within the limit.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace nearfar::os {
 
-/// How guarded code ended.
+/// End of guarded code.
 enum class Ending : unsigned char { returned, crashed, hung };
 
 struct Guarded {
@@ -23,7 +23,7 @@ struct Guarded {
 
 class Guard {
 public:
-  /// Takes the signals and starts a timer. `limit_ms` is what one call may take of CPU time.
+  /// Installs the handlers and starts a timer. `limit_ms` is the CPU time that one call may take.
   explicit Guard(std::uint64_t limit_ms);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;

@@ -1,9 +1,9 @@
-// A child process that answers questions, one after the other: for code that may crash, hang, or
-// leave its process in disorder, and must not affect its caller.
+// A child process that answers requests, one after the other: for code that may crash, hang or
+// corrupt its process, and must not affect its caller.
 //
-// How            forked from this process at the first question, and again after it was lost; what
-//                it is asked and answers goes through a socket. It has the default signal
-//                handlers, and ends when its parent does.
+// Method         it is forked from this process at the first request, and again after it was lost;
+//                requests and answers go through a socket. It has the default signal handlers, and
+//                ends when its parent does.
 // Thread safety  one thread, of a process that has no others (fork).
 #pragma once
 

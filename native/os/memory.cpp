@@ -12,8 +12,8 @@ namespace nearfar::os {
 
 namespace {
 
-/// The figure of a line "KEY:   123 kB" of a file of /proc, in bytes. Without stdio's buffers, so
-/// that reading it asks nothing of the allocator that is being looked at.
+/// The value of a line "KEY:   123 kB" of a file in /proc, in bytes. Does not use stdio, whose
+/// buffers would come from the allocator that is being measured.
 Result<std::size_t> kibibytes_of(const char* path, const char* key) {
   char text[4096];
   const int fd = open(path, O_RDONLY | O_CLOEXEC);

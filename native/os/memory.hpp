@@ -1,4 +1,4 @@
-// What this process holds of the machine's memory, as the kernel counts it.
+// Memory of this process, as the kernel counts it.
 //
 // Thread safety  may be called from any thread; figures are of the whole process.
 #pragma once

@@ -10,7 +10,7 @@ namespace nearfar::os {
 
 inline constexpr int max_nodes = 64;
 
-/// Where new pages of a range come from.
+/// Nodes of new pages of a range.
 enum class Policy : unsigned char {
   local,    ///< the node of the processor that touches them
   prefer,   ///< the nodes if they have room
@@ -21,8 +21,8 @@ enum class Policy : unsigned char {
 /// Sets the policy; `move` brings pages along that are elsewhere. `nodes` has a bit for each node.
 int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long nodes, bool move);
 
-/// Asks for the node of each of `count` pages: its number, or -errno for a page that is not in memory
-/// (-ENOENT, -EFAULT).
+/// Asks for the node of each of `count` pages: its number, or -errno for a page that is not in
+/// memory (-ENOENT, -EFAULT).
 int locate_pages(const void* const* pages, std::size_t count, int* nodes);
 /// The same for at most 1024 successive pages.
 int locate_pages(const std::byte* first, std::size_t count, int* nodes);
@@ -30,7 +30,8 @@ int locate_pages(const std::byte* first, std::size_t count, int* nodes);
 /// Whether the page at an address is in memory and in this process' page table.
 bool is_present(const std::byte* page);
 
-/// How many pages of a range are in memory on another node than this one. An errno, 0 for success.
+/// Counts pages of a range that are in memory on another node than this one. An errno, 0 for
+/// success.
 int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere);
 
 /// Nodes with memory, a bit each; without NUMA in the kernel node 0.

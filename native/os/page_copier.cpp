@@ -57,8 +57,8 @@ PageCopier::PageCopier(std::byte* to, std::size_t bytes)
   if (!filtered_) faults_ = watch_faults(to, bytes);
 }
 
-/// From here on, pages can be touched: with a descriptor, nothing would ever answer the fault. A
-/// child that has the descriptor too would keep the range registered.
+/// After this, pages can be touched: while the range is registered, no thread would answer the
+/// fault. A child with a copy of the descriptor would keep the range registered.
 void PageCopier::stop() {
   if (faults_.fd() < 0) return;
   uffdio_range range = range_of(to_, bytes_);

@@ -1,10 +1,9 @@
 // Copies into private memory that was never touched.
 //
-// A page that is touched for the first time is cleared by the kernel before it is written. By
-// userfaultfd(2) the kernel fills pages with the copy at once, in two thirds of the time. Where
-// that is refused (a kernel before 5.11) or system calls are filtered (seccomp), pages are touched.
-// A filter may end the program for a call that it does not expect, so neither userfaultfd(2) nor
-// process_vm_readv(2) is used then.
+// The kernel clears a page when it is first touched, before it is written. With userfaultfd(2) it
+// fills pages with the copy instead, in two thirds of the time. If that is refused (a kernel before
+// 5.11) or system calls are filtered (seccomp), pages are touched. A filter may end the program for
+// a call that it does not expect: then neither userfaultfd(2) nor process_vm_readv(2) is used.
 //
 // Thread safety  one thread; no other thread uses the memory meanwhile.
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.

@@ -13,8 +13,8 @@
 #include "base/random.hpp"
 #include "os/process.hpp"
 
-// libnuma is not used: one system call is all that is wanted of it, and libhmalloc may need libc
-// alone.
+// libnuma is not used: only one of its system calls is required, and libhmalloc may depend on libc
+// only.
 #ifndef MPOL_BIND
 #define MPOL_BIND 2
 #endif

@@ -1,4 +1,4 @@
-// Address space: anonymous and file-backed mappings, their pages, and where they live.
+// Address space: anonymous and file-backed mappings, their pages, and their nodes.
 //
 // Thread safety  functions on different ranges may run at once.
 // Freestanding   no exceptions, no std::string.
@@ -16,8 +16,8 @@ enum class PageSize : unsigned char { system, small_4k, transparent_huge, huge_2
 
 const char* page_size_name(PageSize pages);
 
-/// A mapped range that unmaps itself. Between two inaccessible guard pages, so that the kernel
-/// never merges it with a neighbor and /proc/self/smaps speaks of it alone.
+/// A mapped range that unmaps itself. It lies between two inaccessible guard pages, so that the
+/// kernel does not merge it with a neighbor, and /proc/self/smaps has an entry of its own for it.
 class MappedRange {
 public:
   MappedRange() = default;
@@ -50,11 +50,11 @@ Status bind_to_node(const MappedRange& range, int node);
 /// Writes one byte to each page, so that no fault falls into a measurement.
 void prefault(const MappedRange& range);
 
-/// The same for memory with contents to keep, including mappings of others.
+/// The same for memory whose contents are kept, including mappings of other code.
 void touch(std::byte* data, std::size_t bytes);
 
-/// What the kernel really gave: bytes of the range that lie on huge pages (transparent or
-/// reserved), out of those that are resident. Read from /proc/self/smaps.
+/// Pages that the kernel allocated: bytes of the range that are resident, and those of them on huge
+/// pages (transparent or reserved). Read from /proc/self/smaps.
 struct Residency {
   std::size_t resident_bytes = 0;
   std::size_t huge_bytes = 0;

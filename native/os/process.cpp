@@ -29,7 +29,7 @@ namespace {
 constinit pthread_key_t exit_key{};
 constinit bool exit_key_made = false;
 
-/// NAME=VALUE read byte by byte, so that no buffer need hold the whole environment.
+/// NAME=VALUE, read byte by byte, so that no buffer for the whole environment is required.
 bool initial_environment(const char* name, char* value, std::size_t size) {
   const int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return true;

@@ -8,20 +8,20 @@
 
 namespace nearfar::os {
 
-/// A variable of the environment, read from /proc/self/environ while libc has not set its own up
-/// yet (below malloc in the loader). Empty if it is not set, or the process runs with raised
+/// A variable of the environment. Before libc has set up its copy (below malloc in the loader), it
+/// is read from /proc/self/environ. Empty if it is not set, or the process runs with raised
 /// privileges. False if the value is longer than `size` - 1.
 bool environment(const char* name, char* value, std::size_t size);
 
-/// Writes all of it, whatever interrupts. An errno, 0 for success.
+/// Writes all bytes, also after interrupted calls. An errno, 0 for success.
 int write_all(int fd, const char* text, std::size_t bytes);
 
 /// Opens a file for writing from its beginning; -1 with errno set.
 int create_text(const char* path);
 void close_descriptor(int fd);
 
-/// Reads the begin of a small file without stdio, which would allocate; zero-terminated. False if
-/// it is not there, or empty.
+/// Reads the beginning of a small file without stdio, which would allocate; zero-terminated. False
+/// if it is not there, or empty.
 bool read_text(const char* path, char* text, std::size_t size);
 
 /// Reads up to `size` bytes, fewer at the end of the file. An errno, 0 for success.
@@ -47,15 +47,16 @@ void sleep_ms(unsigned milliseconds);
 /// nanoseconds.
 std::uint64_t coarse_ms();
 
-/// Has `run` called with the value set by set_thread_value() when a thread that set one ends.
+/// Registers `run` to be called with the value set by set_thread_value() when such a thread ends.
 void at_thread_exit(void (*run)(void*));
 void set_thread_value(void* value);
 
-/// Has functions called around fork(), see pthread_atfork(3). Signals are blocked and then libc's
-/// lock of the list of streams is taken before `before` is called, and undone after the others.
-/// Without that lock fork() would take it after `before` has taken locks that a thread with a
-/// stream's lock may wait for, and fflush(NULL) holds the list while it waits for streams. A
-/// handler that forked between the two would have its child unlock a list that is not locked.
+/// Registers functions that are called around fork(), see pthread_atfork(3). Before `before` is
+/// called, signals are blocked, and then libc's lock of the list of streams is acquired; both are
+/// undone after the other functions. Without this, fork() would acquire that lock after `before`
+/// has acquired locks that a thread with the lock of a stream may wait for, and fflush(NULL) holds
+/// the list while it waits for streams: a deadlock. If signals were not blocked first, a handler
+/// that forks between the two would have a child that unlocks a list that is not locked.
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 /// For `before` of at_fork(): releases the lock of the list for another thread that forks. A
 /// recursive lock that an interrupted call of this thread holds as well stays locked.

@@ -71,7 +71,7 @@ Status for_each_batch(std::span<const PageRun> runs, const Use& use) {
   return batch.count == 0 ? Status(Done{}) : use(batch);
 }
 
-/// What gives this process the permission to move another one's pages.
+/// Next step for the permission to move pages of another process.
 const char* how_to_be_permitted() {
   return geteuid() == 0
              ? "add CAP_SYS_PTRACE and CAP_SYS_NICE to this container, or choose another "

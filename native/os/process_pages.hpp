@@ -24,8 +24,8 @@ struct PageRun {
   bool operator==(const PageRun&) const = default;
 };
 
-/// How present pages are found. The kernel is asked for ranges (PAGEMAP_SCAN, Linux 6.7) where it
-/// can be, so that reserved address space costs nothing; else for each page.
+/// Search for present pages. The kernel is asked for ranges (PAGEMAP_SCAN, Linux 6.7) if it can be,
+/// so that reserved address space costs nothing; otherwise for each page.
 enum class PageSearch : unsigned char { by_range, by_page };
 
 /// Pages that were found, and the address from which on the search has not looked.

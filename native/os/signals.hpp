@@ -1,7 +1,7 @@
 // Sections of code that no signal handler of the program may interrupt.
 //
-// Purpose        a handler may call fork(), which must not meet this library half-way through a
-//                fork or the creation of a tier.
+// Purpose        a handler may call fork(), which must not happen in the middle of a fork or of the
+//                creation of a tier by this library.
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
 #pragma once
 
@@ -12,11 +12,12 @@ namespace nearfar::os {
 /// The kernel's mask of signals, a sixteenth of glibc's: handlers may run on a small stack.
 using SignalMask = std::uint64_t;
 
-/// Blocks all signals of the calling thread but those of faults and of glibc. Returns the mask before.
+/// Blocks all signals of the calling thread but those of faults and of glibc. Returns the mask
+/// before.
 SignalMask block_signals();
 void restore_signals(SignalMask before);
 
-/// Blocks them for a block of code.
+/// Blocks these signals until the end of its scope.
 class SignalsBlocked {
 public:
   SignalsBlocked() : before_(block_signals()) {}

@@ -21,7 +21,8 @@ public:
   std::uint64_t taken_ns() const;
 
 private:
-  /// The file up to the end of the CPU's line, and more; read at once, so that it is of one time.
+  /// The file at least up to the end of the CPU's line, read in one call, so that all is of one
+  /// time.
   std::string_view read() const;
 
   File file_;

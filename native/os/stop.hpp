@@ -9,8 +9,8 @@ namespace nearfar::os {
 
 inline volatile std::sig_atomic_t stop_flag = 0; ///< not for users
 
-/// From now on SIGTERM does not kill this process, but makes stop_wanted() true. System calls that
-/// it interrupts go on.
+/// From now on SIGTERM does not end this process, but makes stop_wanted() true. Interrupted system
+/// calls are restarted.
 inline void stop_on_request() {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;

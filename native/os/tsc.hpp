@@ -1,4 +1,4 @@
-// The time stamp counter: the only clock cheap enough for a single access.
+// The time stamp counter: the only clock that is fast enough to time a single access.
 #pragma once
 
 #include <cstdint>

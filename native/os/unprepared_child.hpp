@@ -4,8 +4,9 @@
 // thread of the parent may have held a lock, which stays locked in the child. mmap() has to work in
 // the child all the same: it is a bare system call, and safe in signal handlers.
 //
-// How            a word that the kernel clears in every child (MADV_WIPEONFORK, Linux 4.14); fork
-//                handlers set it again. A kernel that refuses this has no such children noticed.
+// Method         a word that the kernel clears in every child (MADV_WIPEONFORK, Linux 4.14); fork
+//                handlers set it again. With a kernel that refuses this, such children are not
+//                detected.
 // Cost           two loads.
 // Thread safety  any thread and signal handlers.
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
@@ -30,7 +31,7 @@ extern std::atomic<bool> watches_children;
 
 } // namespace detail
 
-/// Has such children noticed from now on.
+/// Detects such children from now on.
 void watch_children();
 
 /// For the handler that fork() calls in the child: the child is consistent.

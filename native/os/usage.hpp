@@ -1,11 +1,12 @@
-// What the kernel did to a thread while it was measured: the evidence of the noise verdict.
+// Resource usage of a thread while it was measured (faults, context switches): evidence of the
+// noise verdict.
 #pragma once
 
 #include <cstdint>
 
 namespace nearfar::os {
 
-/// A difference of two readings of the calling thread's accounts.
+/// Difference of two readings of the calling thread's resource usage.
 struct Usage {
   std::uint64_t wall_ns = 0;
   std::uint64_t cpu_ns = 0;
@@ -14,7 +15,7 @@ struct Usage {
   std::uint64_t involuntary_switches = 0;
 };
 
-/// Starts at construction; `since()` may be called as often as wanted, from the same thread only.
+/// Starts at construction; `since()` may be called any number of times, from the same thread only.
 class UsageMeter {
 public:
   UsageMeter();

@@ -1,4 +1,4 @@
-// Where a sampled memory access found its data: PERF_SAMPLE_DATA_SRC as levels.
+// Levels that served a sampled memory access, from PERF_SAMPLE_DATA_SRC.
 //
 // Source         union perf_mem_data_src of include/uapi/linux/perf_event.h, Linux 6.1 to 6.18: the
 //                level number where the kernel gives one, else the older bits of levels.

@@ -1,4 +1,4 @@
-// What a perf.data file says of its events and of the machine it was recorded on.
+// Features of a perf.data file: its events, and the machine on which it was recorded.
 //
 // Input          untrusted.
 // Thread safety  values, no shared state.
@@ -33,13 +33,13 @@ struct FileFacts {
   std::vector<FileBuildId> build_ids;
 };
 
-/// An attribute of any kernel's size: what it lacks is zero, what it has more is left out.
+/// An attribute of any kernel's size: missing fields are zero, unknown ones are ignored.
 perf_event_attr read_attr(ByteSpan bytes);
 
 /// Whether read_feature() uses a feature.
 bool is_read(Feature feature);
 
-/// Adds the contents of a feature to what is known; unknown features are ignored. Errors:
+/// Adds the contents of a feature to `events` and facts; unknown features are ignored. Errors:
 /// bad_input (malformed).
 Status read_feature(Feature feature, ByteSpan bytes, std::vector<FileEvent>& events,
                     FileFacts& facts);

@@ -1,6 +1,6 @@
 // Reads the fields of a record or file in the byte order of this machine, within their bounds.
 //
-// Errors         a read beyond the end yields zero and makes ok() false for good, so that a
+// Errors         a read beyond the end yields zero and makes ok() false from then on, so that a
 //                decoder checks once at its end.
 // Alignment      none required.
 // Thread safety  values, no shared state.

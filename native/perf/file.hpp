@@ -1,5 +1,5 @@
-// Reads perf.data files: those of `perf record`, and what `perf record -o -` writes to a pipe once
-// it is stored in a file. Compressed records (-z) are decompressed.
+// Reads perf.data files: those of `perf record`, and the stored output of `perf record -o -`, which
+// has the format for pipes. Compressed records (-z) are decompressed.
 //
 // Input          untrusted: every offset and size is checked against the file; memory is bounded by
 //                the size of the file's header and features.

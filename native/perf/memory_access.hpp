@@ -1,4 +1,4 @@
-// One sampled access to memory, whichever hardware sampled it.
+// One sampled access to memory, in a form that does not depend on the hardware.
 //
 // Hardware       not validated on hardware; see data_source.hpp.
 #pragma once

@@ -1,5 +1,5 @@
-// Which events this machine has that sample memory accesses with address, latency and data source:
-// Intel's load latency by PEBS, AMD's instruction-based sampling of ops.
+// Events of this machine that sample memory accesses with address, latency and data source: Intel's
+// load latency by PEBS, AMD's instruction-based sampling of ops.
 //
 // Source         sysfs; Intel SDM volume 3B, "Load Latency Performance Monitoring Facility"; the
 //                kernel's arch/x86/events/intel/core.c (mem-loads-aux) and amd/ibs.c.

@@ -1,5 +1,5 @@
-// A performance monitoring unit as sysfs describes it: its type, its named events, and which bits of
-// perf_event_attr each term of an event is.
+// A performance monitoring unit as sysfs describes it: its type, its named events, and the bits of
+// perf_event_attr that each term of an event sets.
 //
 // Source         Documentation/ABI/testing/sysfs-bus-event_source-devices-{events,format,caps} of
 //                Linux.

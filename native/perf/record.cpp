@@ -179,7 +179,7 @@ private:
   Sample sample_;
 };
 
-/// What decodes a record other than a sample: the body in, the sample_id already decoded.
+/// State for decoding a record other than a sample: its body, and its sample_id, already decoded.
 struct Context {
   const perf_event_header& header;
   Fields in;

@@ -41,7 +41,7 @@ inline Bytes record(std::uint32_t type, std::uint16_t misc, const Bytes& body) {
   return made.append(body);
 }
 
-/// What a file is made of; see file_of().
+/// Parts of a file; see file_of().
 struct FileParts {
   std::vector<std::pair<perf_event_attr, std::vector<std::uint64_t>>> events;
   Bytes records;
@@ -78,7 +78,7 @@ inline Bytes file_of(const FileParts& parts) {
   return Bytes(file.append(sections).append(contents));
 }
 
-/// What perf writes to a pipe, from the records on.
+/// The output of perf to a pipe, from the records on.
 inline Bytes pipe_of(const Bytes& records) {
   PipeHeader header{};
   std::memcpy(header.magic, file_magic, sizeof header.magic);

@@ -1,7 +1,7 @@
-// Lines of a pool that were changed and not yet written back.
+// Lines of a pool that were changed and are not written back yet.
 //
-// add() keeps most repetitions out by a table in which a line has one place: one that another line
-// has taken since is noted again, which costs a flush of a clean line and nothing else.
+// add() filters most repetitions by a direct-mapped table. A line that another one has replaced in
+// the table is added again, which only costs a flush of a clean line.
 // Units          offsets from the pool's start; a line is named by the offset of its first byte.
 // Thread safety  one thread at a time.
 #pragma once
@@ -18,12 +18,12 @@ namespace nearfar::persist {
 
 class DirtyLines {
 public:
-  /// `expected` is how many lines there may be between two calls of clear().
+  /// `expected`: number of lines between two calls of clear().
   explicit DirtyLines(std::size_t expected)
       : places_(std::bit_ceil(std::clamp(expected, smallest, largest)), none),
         shift_(std::countl_zero(places_.size() - 1)) {}
 
-  /// Notes the lines of [offset, offset + bytes), bytes > 0.
+  /// Adds the lines of [offset, offset + bytes), bytes > 0.
   void add(std::uint64_t offset, std::uint64_t bytes) {
     const std::uint64_t last = (offset + bytes - 1) & ~(line_bytes - 1);
     for (std::uint64_t line = offset & ~(line_bytes - 1); line <= last; line += line_bytes) {
@@ -34,7 +34,7 @@ public:
     }
   }
   bool empty() const { return lines_.empty(); }
-  /// One line of each `unit` bytes (a power of two) that has any.
+  /// One line of each `unit` bytes (a power of two) that has changed lines.
   const std::vector<std::uint64_t>& one_a_unit(std::uint64_t unit) {
     if (unit > line_bytes) {
       std::sort(lines_.begin(), lines_.end());

@@ -1,4 +1,4 @@
-// How a store becomes durable on the medium of a pool.
+// Operations that make a store durable on the medium of a pool.
 #pragma once
 
 namespace nearfar::persist {

@@ -1,4 +1,4 @@
-// Why libpmemobj refused.
+// Reason of a failure of libpmemobj.
 #pragma once
 
 #include <cerrno>

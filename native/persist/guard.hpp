@@ -1,10 +1,10 @@
-// Guards: who may read and write which data, until when.
+// Guards: locks of persistent data for transactions and readings.
 //
-// A guard is volatile and belongs to whatever data the program says. A transaction holds its guards
-// alone until it has committed; a reading holds its guard together with other readings.
-// A thread that enters a guard it already holds goes through; a transaction inside a reading of the
-// same guard would wait for itself for ever, and is refused. Threads that take several guards take
-// them in the same order, as with any locks.
+// A guard is volatile; the program decides which data it guards. A transaction holds its guards
+// exclusively until it has committed; readings share a guard.
+// A thread can enter a guard that it already holds. A transaction inside a reading of the same
+// guard would wait for itself forever, and is refused. Threads that acquire several guards must
+// acquire them in the same order.
 #pragma once
 
 #include "persist/shared_lock.hpp"

@@ -1,5 +1,5 @@
-// Functions of libpmem that nearfar defines again. libpmemobj calls libpmem through dynamic
-// symbols, so the dynamic linker gives it our definitions, which call the originals.
+// Functions of libpmem that nearfar replaces. libpmemobj calls libpmem through dynamic symbols,
+// which the dynamic linker resolves to nearfar's definitions; these call the originals.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,16 +8,16 @@
 
 namespace nearfar::persist {
 
-/// The function of that name in libpmem itself, which the dynamic linker searches after our
-/// definitions. Not by the name of the library: wheels contain it under another one.
+/// The function of that name in libpmem itself, which the dynamic linker searches after nearfar's
+/// definitions. Not found by the library's name, because wheels contain it under another one.
 template <class Function>
 Function* libpmem_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// While an object exists, libpmem reports that every mapping which this thread asks about is
-/// persistent memory. libpmemobj asks once for each pool, when it maps it, and then flushes with
-/// instructions rather than msync(): required for pools in DRAM.
+/// While an object exists, libpmem reports every mapping of which this thread asks as persistent
+/// memory. libpmemobj asks once for each pool, when it maps it, and then flushes with instructions
+/// rather than msync(): required for pools in DRAM.
 class TreatAsPmem {
 public:
   explicit TreatAsPmem(bool enable);

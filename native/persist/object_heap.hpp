@@ -1,13 +1,14 @@
 // Objects of the redo path: chunks of one type each, whose bitmaps change in the records of the
 // log.
 //
-// take() reserves an object in volatile memory alone: a crash forgets it. It is allocated once a
-// record sets its bit, and free once one clears it. Its memory is used again only when the log has
-// gone past the record that freed it (retire, reclaim): no record can then be replayed over it.
+// take() reserves an object in volatile memory only: a crash ends the reservation. It is allocated
+// once a record sets its bit, and free once one clears it. Its memory is reused only when the log
+// has advanced past the record that freed it (retire, reclaim): no record can then be replayed over
+// it.
 // Sizes          objects up to 64 bytes take the next power of two, larger ones whole lines; above
-//                8 KiB each has a chunk of its own, which goes back to the pool when it is freed.
-// Thread safety  by several threads; retire() and reclaim() by who holds the commit lock.
-// Errors         no_space from take(), and nothing has changed.
+//                8 KiB each has a chunk of its own, which is returned to the pool when it is freed.
+// Thread safety  by several threads; retire() and reclaim() by the holder of the commit lock.
+// Errors         take(): no_space, without an effect.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ namespace nearfar::persist {
 using poolformat::ChunkHead;
 using poolformat::DirectoryPage;
 
-/// Where the fate of an object is kept.
+/// The bit that shows whether an object is allocated.
 struct BitPlace {
   std::uint64_t word = 0; ///< offset of the bitmap word; 0 if the heap has no such object
   std::uint64_t mask = 0;
@@ -39,16 +40,16 @@ public:
   PersistentObjectHeap(const StorageView& storage, std::uint64_t* directory, WriteBack& write_back)
       : storage_(storage), directory_(directory), write_back_(&write_back) {}
 
-  /// Finds the chunks; to be called once, after the log was recovered.
+  /// Finds the chunks. Call it once, after the log was recovered.
   Status load();
 
   /// Reserves an object of `bytes` > 0, on a line if it has 64 bytes or more.
   Result<std::uint64_t> take(std::uint32_t type, std::size_t bytes);
-  /// Ends a reservation that no record made good.
+  /// Ends a reservation whose object no record has allocated.
   void give_back(std::uint64_t offset);
   /// A record that ends before `lsn` freed the object.
   void retire(std::uint64_t offset, std::uint64_t lsn) { retired_.push_back({offset, lsn}); }
-  /// Makes memory available that was freed before `start`; says whether there was any.
+  /// Makes memory available that was freed before `start`; returns whether there was any.
   bool reclaim(std::uint64_t start) {
     return !retired_.empty() && retired_.front().lsn <= start && reclaim_some(start);
   }

@@ -10,7 +10,7 @@ constexpr std::uint64_t types_type = 0x7479706573; // for pmempool info
 constexpr std::uint64_t log_type = 0x6c6f67;
 } // namespace
 
-/// Reports what was stored there, and makes it durable.
+/// Reports stores to a range, and makes them durable.
 void ObjectStore::keep(const void* at, std::size_t bytes, Site site) {
   storelog::store(at, bytes, site);
   write_back_.flush(at, bytes, site);
@@ -79,7 +79,7 @@ Status ObjectStore::check_head() const {
   return Done{};
 }
 
-/// Recovers, then finds out what is allocated.
+/// Recovers, then finds the allocated objects.
 Status ObjectStore::start() {
   if (path() != Path::redo) return Done{};
   StoreHead& head = *this->head();

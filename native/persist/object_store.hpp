@@ -27,7 +27,7 @@ using poolformat::Path;
 using poolformat::StoreHead;
 using poolformat::TypeEntry;
 
-/// What a program keeps in a pool.
+/// Types and links of a program's objects.
 struct Schema {
   std::span<const TypeEntry> types; ///< the first is that of the root
   std::span<const LinkEntry> links;
@@ -41,7 +41,7 @@ struct StoreOptions {
 
 class ObjectStore {
 public:
-  /// Also where a crash has interrupted it.
+  /// Also continues a creation that a crash has interrupted.
   static Result<std::unique_ptr<ObjectStore>>
   create(const StorageView& storage, const Schema& schema, const StoreOptions& options);
   static Result<std::unique_ptr<ObjectStore>> open(const StorageView& storage,
@@ -49,7 +49,7 @@ public:
   static bool is_created(const StorageView& storage) {
     return reinterpret_cast<const StoreHead*>(storage.root)->magic != 0;
   }
-  /// How large a root a StorageView needs for a schema.
+  /// Size of the root that a StorageView requires for a schema.
   static std::size_t root_bytes(const Schema& schema) {
     return sizeof(StoreHead) + schema.types[0].bytes;
   }
@@ -64,7 +64,7 @@ public:
   /// Records that recovery applied when the store was opened.
   std::size_t recovered() const { return recovered_; }
   WriteBack& write_back() { return write_back_; }
-  /// Ends as a crash would: from now on nothing is stored, also by the destructor.
+  /// Simulates a crash: from now on nothing is stored, not even by the destructor.
   void abandon() { log_.reset(); }
 
 private:

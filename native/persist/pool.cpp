@@ -21,7 +21,7 @@ struct RootPlan {
   const PoolOptions* options;
 };
 
-/// Runs inside libpmemobj's allocation of the root object: all of it or nothing survives a crash.
+/// Runs inside libpmemobj's allocation of the root object, which is atomic.
 int construct_root(pmemobjpool* pool, void* object, void* plan) {
   const PoolOptions& options = *static_cast<RootPlan*>(plan)->options;
   std::memset(object, 0, pmemobj_root_size(pool));
@@ -110,7 +110,7 @@ std::size_t Pool::usable_bytes(std::uint64_t offset) const {
   return pmemobj_alloc_usable_size(object) - (offset - object.off);
 }
 
-/// Frees what lies at `offset` and clears the word that names it, in one step.
+/// Frees the block at `offset` and clears the word that links it, atomically.
 Status Pool::free_and_unlink(std::uint64_t offset, std::uint64_t* link) {
   pobj_action actions[2];
   pmemobj_defer_free(handle(), object_at(*this, offset), &actions[0]);

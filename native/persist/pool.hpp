@@ -1,27 +1,26 @@
 // Persistent pools: files of libpmemobj, so that `pmempool info|check` and all of PMDK's tools work
-// on them. The typed layer and the structures live inside.
+// on them. They contain the objects of the typed layer and of structures.
 //
-// What lies in a pool  libpmemobj's heap, and in its root object first a PoolHead (below), then the
+// Contents       libpmemobj's heap, and in its root object first a PoolHead (below), then the
 //                owner's root, zeroed when the pool is created. All links are offsets from base().
-// Where          a tier that can hold one: shm:FILE (a tmpfs emulates persistent memory),
+// Place          a tier that can hold one: shm:FILE (a tmpfs emulates persistent memory),
 //                fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A directory
-//                instead of a file makes a pool without a name, which is gone when it is closed,
+//                instead of a file makes a pool without a name, which is removed when it is closed,
 //                even by kill -9: for measurements. devdax:DEVICE holds one pool, as large as the
-//                device. numa:N makes a pool without a name in memory of that node alone
-//                (emulated), which is verified. The option `populate` touches every page; numa:
-//                always does.
+//                device. numa:N makes a pool without a name in memory of only that node (emulated),
+//                which is verified. The option `populate` touches every page; numa: always does.
 // Memory         allocate() links the block into a word of the pool atomically: after a crash both
 //                the block and the link exist, or neither; release() likewise. About 1 to 2 us
-//                each: for chunks, not for nodes. Memory begins on a cache line; in the 8 bytes
-//                before it lies the offset of libpmemobj's own object.
+//                each: for chunks, not for nodes. Memory begins on a cache line; the 8 bytes before
+//                it are the offset of libpmemobj's own object.
 // Durability     allocate(), release() and create() are durable on return. The caller makes its own
-//                stores durable as durability() says: flush lines and fence, fence alone on a
+//                stores durable according to durability(): flush lines and fence, only fence on a
 //                machine whose caches survive (eADR), or os::sync_range.
-// Units          bytes. Offset 0 is "nothing".
-// Errors         by value. open(): not_found; bad_input (no pool, another layout, another version,
-//                cut short: each said so); unsupported (another process or another Pool has it
-//                open; a tier that cannot hold a pool); no_permission. create(): exists, no_space,
-//                bad_input (too small). allocate(): no_space, and nothing has changed.
+// Units          bytes. Offset 0 is null.
+// Errors         by value. open(): not_found; bad_input (not a pool, another layout, another
+//                version, cut short; each has its message); unsupported (another process or another
+//                Pool has it open; a tier that cannot hold a pool); no_permission. create():
+//                exists, no_space, bad_input (too small). allocate(): no_space, without an effect.
 // Thread safety  allocate() and release() may be called by several threads on different words; open
 //                and close by one.
 #pragma once
@@ -46,7 +45,7 @@ using poolformat::PoolHead;
 
 inline constexpr std::size_t smallest_pool_bytes = 8 << 20; ///< PMEMOBJ_MIN_POOL
 
-/// What a program expects in a pool. Both are kept in the pool's layout string, "NAME;version=N".
+/// Name and version of a program's data, stored in the pool's layout string, "NAME;version=N".
 struct Layout {
   const char* name = "";
   std::uint32_t version = 1;
@@ -55,8 +54,8 @@ struct Layout {
 struct PoolOptions {
   std::size_t bytes = 0; ///< rounded up to whole pages of 4 KiB: libpmemobj maps no part of one
   std::size_t root_bytes = 0;
-  bool zero_on_free = false; ///< memory is overwritten, durably, before it is given back
-  bool temporary = false;    ///< devdax: closing takes the pool off the device
+  bool zero_on_free = false; ///< memory is overwritten, durably, before it is freed
+  bool temporary = false;    ///< devdax: closing removes the pool from the device
 };
 
 class Pool {
@@ -78,13 +77,13 @@ public:
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
   }
 
-  /// Takes `bytes` > 0 of memory on a cache line and stores its offset in `*link`, a word of this
-  /// pool, atomically. `type` is libpmemobj's type number, for tools; the memory is zeroed if
-  /// asked.
+  /// Allocates `bytes` > 0 of memory on a cache line and stores its offset in `*link`, a word of
+  /// this pool, atomically. `type` is libpmemobj's type number, for tools; the memory is zeroed if
+  /// requested.
   Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type, bool zeroed);
-  /// Stores 0 in `*link` and frees what it linked (nothing if it is 0), atomically.
+  /// Stores 0 in `*link` and frees the block that it linked (none if it is 0), atomically.
   Status release(std::uint64_t* link);
-  /// How much can be stored in what allocate() gave at `offset`: at least what was asked for.
+  /// Usable bytes of the block at `offset`: at least those passed to allocate().
   std::size_t usable_bytes(std::uint64_t offset) const;
 
   Durability durability() const { return durability_; }

@@ -1,4 +1,4 @@
-// What a pool lies on: a file, memory of one node, a DAX device.
+// Storage of a pool: a file, memory of one node, a DAX device.
 //
 // Thread safety  a PoolFile is used by one thread.
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace nearfar::persist {
 
-/// The directory that a path lies in.
+/// The directory that contains a path.
 std::string parent_of(const std::string& path);
 
-/// Made before libpmemobj is called, and given up after its pool is closed.
+/// Created before libpmemobj is called, and closed after its pool.
 class PoolFile {
 public:
   /// For a new pool of `bytes`. A device is claimed as a whole and its header cleared; `temporary`
   /// clears it again at the end. Errors: no_space; exists (the file, or a pool on the device);
   /// not_found; no_permission; unsupported (a device in use, no such node).
   static Result<PoolFile> create(const tier::Spec& place, std::size_t bytes, bool temporary);
-  /// For a pool that is there. Errors: bad_input (a node), those of the device.
+  /// For an existing pool. Errors: bad_input (a node), those of the device.
   static Result<PoolFile> open(const tier::Spec& place);
 
   PoolFile() = default;
@@ -30,15 +30,15 @@ public:
   PoolFile& operator=(PoolFile&& other) noexcept;
   ~PoolFile();
 
-  const std::string& path() const { return path_; } ///< what libpmemobj opens
-  const std::string& name() const { return name_; } ///< what people call it
+  const std::string& path() const { return path_; } ///< that libpmemobj opens
+  const std::string& name() const { return name_; } ///< in messages
   std::size_t bytes() const { return bytes_; }
-  /// The size for libpmemobj: 0 where what is at path() has one already.
+  /// The size for libpmemobj: 0 if the file at path() has one already.
   std::size_t bytes_to_make() const { return file_.fd() >= 0 ? 0 : bytes_; }
 
-  /// The pool is open: takes the name of an unnamed one away.
+  /// Call it when the pool is open: removes the name of an unnamed one.
   void remove_name() const;
-  /// The pool could not be made: nothing of it stays.
+  /// Call it when the pool could not be created: removes all of it.
   void discard();
 
 private:

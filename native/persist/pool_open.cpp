@@ -1,4 +1,4 @@
-// Creating and opening pools: places, refusals, and what a refusal means.
+// Creating and opening pools: their places, and the errors of libpmemobj.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -70,7 +70,7 @@ Error cut_short(const char* path, std::size_t found, std::size_t wanted) {
       .try_next("bring it back from a copy: what was beyond its end is lost");
 }
 
-/// The layout that libpmemobj says the pool has, against the one wanted.
+/// Compares the layout that libpmemobj reports with the expected one.
 Error other_layout(const char* path, std::string_view found, const Layout& layout) {
   const std::size_t split = found.rfind(version_key);
   const std::string_view name = found.substr(0, split);
@@ -135,7 +135,7 @@ Status check_options(const tier::Spec& place, const Layout& layout, const PoolOp
   return Done{};
 }
 
-/// A file on an fsdax: tier must be what its name says.
+/// A file on an fsdax: tier must be on a DAX file system.
 Status check_dax(const tier::Spec& place, const char* path) {
   if (!place.kind->map_sync()) return Done{};
   Result<os::File> file = os::open_existing(path, false);
@@ -182,8 +182,8 @@ Result<Pool> Pool::attach(const Opened& opened, const tier::Spec& place, const c
     pool.durability_ = Durability::msync;
   else
     pool.durability_ = pmem_has_auto_flush() == 1 ? Durability::fence : Durability::flush;
-  // `nearfar crash run` sets PMEM_IS_PMEM_FORCE. Its recorder sees msync(), too, and an image that it
-  // starts the program on is thrown away.
+  // `nearfar crash run` sets PMEM_IS_PMEM_FORCE. Its recorder sees msync(), too, and an image that
+  // it starts the program on is thrown away.
   const bool is_tested = nearfar_crash_fence != nullptr || getenv("NEARFAR_CRASH_IMAGE") != nullptr;
   if (place.kind->persists == tier::Persists::by_msync && pool.is_pmem() && !is_tested)
     return Error::make(Errc::unsupported,

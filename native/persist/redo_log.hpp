@@ -1,24 +1,25 @@
-// The redo log: one fence makes a transaction durable, and what it changed is written back later.
+// The redo log: one fence makes a transaction durable, and its changes are written back later.
 //
-// How it works   A row of lines. commit() writes a record (record.hpp) behind the last one, in
-//                whole lines past the caches, and fences: from then on the transaction has
-//                happened. Only then are the changes applied in place, through the caches, without
-//                a flush. When half the lines are used, all lines of the pool that records have
-//                changed are flushed together, `start` moves past all records, and the next one is
-//                written at the beginning.
-// Numbers        an LSN counts lines and only grows: record n lies on line n modulo the number of
-//                lines, and no record reaches beyond the last line. Going back to the beginning
-//                skips the numbers that are left.
+// Operation      The log is an array of lines. commit() writes a record (record.hpp) behind the
+//                last one, in whole lines by non-temporal stores, and fences: then the transaction
+//                is durable. Only then are the changes applied in place, through the caches,
+//                without a flush. When half the lines are used, all lines of the pool that records
+//                have changed are flushed together, `start` moves past all records, and the next
+//                one is written at the beginning.
+// Numbers        an LSN counts lines and only grows: record n is on line n modulo the number of
+//                lines, and no record extends beyond the last line. Going back to the beginning
+//                skips the remaining numbers.
 // Durability     1. the record (non-temporal stores, fence); 2. its changes, in any order, any
 //                time later; 3. before `start` passes a record: its changes (flush, fence);
 //                4. before a line of the log is used again: `start` (flush, fence).
 // Recovery       recover() applies, from `start` on, record after record, until one is torn or of
-//                an earlier round; then does 3 and 4 for all of them. A crash meanwhile repeats it.
-// Where          any memory: a pool, or an image of one; links are offsets from its base.
+//                an earlier round; then does 3 and 4 for all of them. After a crash during
+//                recovery, it is repeated.
+// Memory         a pool, or an image of one; links are offsets from its base.
 // Thread safety  one thread at a time (the store's commit lock).
-// Errors         commit(): no_space (a record larger than half the log; nothing happened), os_error
-//                (an msync failed). recover(): bad_input (a record that passes its checksum points
-//                out of the pool).
+// Errors         commit(): no_space (a record larger than half the log; without an effect),
+//                os_error (an msync failed). recover(): bad_input (a record that passes its
+//                checksum refers to addresses outside of the pool).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ namespace nearfar::persist {
 using poolformat::RecordEntry;
 using poolformat::RecordHead;
 
-/// A place of the log: `start` is the LSN of the oldest record that may be needed.
+/// Memory of the log: `start` is the LSN of the oldest record that may be required.
 struct LogPlace {
   std::byte* base = nullptr; ///< of the pool
   std::size_t pool_bytes = 0;
@@ -50,17 +51,17 @@ public:
   RedoLog(const LogPlace& place, WriteBack& write_back)
       : place_(place), write_back_(&write_back), tail_(*place.start), dirty_(place.count) {}
 
-  /// To be called once, before anything else. Yields how many records were applied.
+  /// Call it once, first. Returns the number of records that were applied.
   Result<std::size_t> recover();
 
   /// Makes a record durable, then applies it. `record` begins with room for its head and ends with
   /// room up to a whole line, both of which this fills; `bytes` counts head and entries. `sites`,
-  /// where stores are recorded, has the line that asked for each entry, in order; else null.
+  /// if stores are recorded, has the line that requested each entry, in order; else null.
   Status commit(std::byte* record, std::uint32_t bytes, const Site* sites);
 
-  /// Writes back what all records changed and empties the log.
+  /// Writes back the changes of all records and empties the log.
   void drain();
-  /// Drains, then overwrites the log: it has copies of all that was written.
+  /// Drains, then overwrites the log, which has copies of the written data.
   void scrub();
 
   std::uint64_t start() const { return *place_.start; }

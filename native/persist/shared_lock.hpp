@@ -1,8 +1,9 @@
 // A lock for one writer or many readers: one word, and one atomic operation each way without
 // contention.
 //
-// A thread that must wait sleeps in the kernel (std::atomic::wait). Readers that come while one waits
-// wait too, so that a writer's turn comes. Not recursive, in either way.
+// A thread that must wait sleeps in the kernel (std::atomic::wait). Readers that arrive while a
+// thread waits also wait, so that writers do not starve. Not recursive, neither for readers nor for
+// writers.
 // Thread safety  all members, by several threads.
 #pragma once
 

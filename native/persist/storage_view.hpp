@@ -1,5 +1,4 @@
-// What the typed layer stands on: a pool, or a piece of memory that plays one (tests, crash
-// images).
+// Storage of the typed layer: a pool, or memory that emulates one (tests, crash images).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace nearfar::persist {
 
-/// Where memory comes from. allocate() and release() do what Pool's do.
+/// Allocates memory. allocate() and release() behave as those of Pool.
 class StorageAllocator {
 public:
   virtual ~StorageAllocator() = default;
@@ -30,7 +29,7 @@ struct StorageView {
   const char* name = "";       ///< for errors
 };
 
-/// The storage that a pool gives.
+/// Storage in a pool.
 class PoolStorage final : public StorageAllocator {
 public:
   explicit PoolStorage(Pool& pool) : pool_(&pool) {}

@@ -1,4 +1,4 @@
-// A store in place that readers without a guard may observe.
+// A store in place that readers without a guard may see.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace nearfar::persist {
 
-/// Copies a value to `at`; an aligned word is stored in one piece.
+/// Copies a value to `at`; an aligned word is stored atomically.
 inline void store_value(std::byte* at, const void* value, std::size_t bytes) {
   if (bytes == 8 && reinterpret_cast<std::uintptr_t>(at) % 8 == 0) {
     std::uint64_t word = 0;

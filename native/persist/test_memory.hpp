@@ -1,4 +1,4 @@
-// For tests: memory that plays a pool, so that images of it can be cut at will.
+// For tests: memory that emulates a pool, so that any image of it can be made.
 #pragma once
 
 #include <cstring>

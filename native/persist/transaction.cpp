@@ -7,7 +7,7 @@ namespace nearfar::persist {
 
 namespace {
 
-/// Content up to this size travels in the record; larger content is made durable before it.
+/// Content up to this size is part of the record; larger content is made durable before the record.
 constexpr std::size_t largest_inline_content = 512;
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit Reading* current_reading = nullptr;
@@ -93,7 +93,7 @@ void Transaction::remember(const PendingWrite& write) {
   ++count_;
 }
 
-/// Room at the end of the record that does not move, so that references which find() gave stay.
+/// Space at the end of the record, which does not move: references that find() returned stay valid.
 std::byte* Transaction::room(std::size_t bytes) {
   if (bytes > block_size_ - used_) {
     const std::size_t size = std::max(2 * block_size_, bytes);
@@ -112,7 +112,7 @@ std::byte* Transaction::room(std::size_t bytes) {
   return at;
 }
 
-/// Adds an entry; yields where its data lies in the record.
+/// Adds an entry; returns the address of its data in the record.
 std::byte* Transaction::append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
                                std::uint32_t bytes, Site site) {
   std::byte* at = room(RecordEntry::size(bytes));
@@ -223,7 +223,7 @@ void Transaction::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes
   change_bits(bit.word, RecordEntry::Kind::set_bits, bit.mask, site);
 }
 
-/// Sets or clears bits of a word of the heap's, with this transaction.
+/// Sets or clears bits of a word of the heap, as part of this transaction.
 void Transaction::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask,
                               Site site) {
   std::byte* at = store_->storage_.base + word;
@@ -331,7 +331,7 @@ Status Transaction::commit() {
   return done;
 }
 
-/// Gives back what was taken and not published, or not committed.
+/// Frees memory that was taken and not published, or not committed.
 void Transaction::give_back() {
   for (const Taken& taken : taken_) {
     if (taken.offset == 0 || !store_->heap_) continue;

@@ -1,13 +1,12 @@
-// A transaction from its begin to its end, without types: what `tx` (nearfar/persist.hpp) is made
-// of.
+// An untyped transaction, on which `tx` (nearfar/persist.hpp) is built.
 //
 // Redo path      Writes are appended to a log record in volatile memory; find() returns the
 //                thread's own writes; the pool changes only at commit. Abort discards the record.
 // Undo path      Each range is snapshotted once by libpmemobj, then stored in place. Ranges that
 //                overlap or adjoin a known one are merged.
-// Failures       something that cannot be done (no memory, no log space, an address outside the
-//                pool) marks it rollback-only: later calls do nothing, commit() aborts and returns
-//                the first error.
+// Failures       a failed operation (no memory, no log space, an address outside of the pool) marks
+//                it rollback-only: later calls do nothing, commit() aborts and returns the first
+//                error.
 // Nesting        a transaction inside a transaction of the same store is the outer one
 //                (Transaction::of); the failure of an inner one marks all of them rollback-only.
 // Thread safety  a transaction belongs to one thread; it holds its guards until it has ended.
@@ -42,14 +41,14 @@ public:
   /// Whether this transaction, or one around it, holds a guard.
   bool holds(const guard& on) const;
 
-  /// Changes `bytes` (at most RecordEntry::longest_write) at `at`, which lies in the pool.
+  /// Changes `bytes` (at most RecordEntry::longest_write) at `at`, an address in the pool.
   /// Precondition: all writes to one address in a transaction have the same size, and ranges do not
   /// overlap.
   void write(void* at, const void* value, std::uint32_t bytes, Site site = Site::current()) {
     if (count_ == 0 || !rewrite(at, value, bytes)) write_new(at, value, bytes, site);
   }
-  /// What this transaction, or one around it, wrote at `at` and memory does not show yet; else
-  /// null.
+  /// The value that this transaction, or one around it, has written at `at` but not applied yet;
+  /// else null.
   const std::byte* find(const void* at) const {
     for (const Transaction* s = this; s != nullptr; s = s->outer_)
       if (s->count_ != 0)
@@ -57,11 +56,11 @@ public:
     return nullptr;
   }
 
-  /// Reserves memory for `bytes` of a type; offset 0 if there is none. It is given back at the end
+  /// Reserves memory for `bytes` of a type; offset 0 if there is none. It is freed at the end
   /// unless it was published.
   std::uint64_t take(std::uint32_t type, std::size_t bytes, Site site = Site::current());
-  /// What was taken and filled becomes an object, with this transaction. (A link to it is written
-  /// by the caller.)
+  /// Turns reserved and filled memory into an object when this transaction commits. The caller
+  /// writes the link to it.
   void publish(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
                Site site = Site::current());
   /// Frees an object when this transaction commits. Freeing twice, or an invalid address, rolls
@@ -69,8 +68,8 @@ public:
   void free(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
             Site site = Site::current());
 
-  /// Done: the changes are durable. no_space: nothing changed. os_error (redo path): the changes
-  /// are made, but their durability is unknown; all later commits fail too.
+  /// Returns Done if the changes are durable, no_space if nothing changed. os_error (redo path):
+  /// the changes are made, but their durability is unknown; all later commits fail, too.
   Status commit();
   void mark_rollback_only(const Error& error) {
     if (!error_) error_ = error;
@@ -166,8 +165,8 @@ private:
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit Transaction* current_transaction =
     nullptr;
 
-/// Holds a guard for reading, together with others; goes through where this thread's transaction
-/// holds it.
+/// Holds a guard for reading, shared with others. Has no effect if this thread's transaction holds
+/// it.
 class Reading {
 public:
   explicit Reading(guard& on);

@@ -1,6 +1,6 @@
 // The undo path: libpmemobj's transactions under the same front end.
 //
-// libpmemobj flushes and fences by itself; a recorder sees that by catching its calls.
+// libpmemobj flushes and fences by itself; a recorder intercepts its calls.
 #include <cerrno>
 #include <cstring>
 #include <libpmemobj.h>
@@ -41,7 +41,7 @@ void Transaction::begin_undo() {
   }
 }
 
-/// Snapshots what was not snapshotted yet. Ranges that touch become one.
+/// Snapshots the parts that are not snapshotted yet. Adjacent ranges become one.
 bool Transaction::snapshot(const std::byte* at, std::size_t bytes, const Site& site) {
   const std::byte* end = at + bytes;
   const std::byte** grown = nullptr; // the end of the range that this one goes on from
@@ -111,7 +111,7 @@ void Transaction::free_undo(std::uint64_t offset, std::uint32_t type, std::size_
   if (code != 0) mark_rollback_only(failure("free", code));
 }
 
-/// Gives back what was taken and not published; libpmemobj drops the other actions itself.
+/// Frees memory that was taken and not published; libpmemobj drops the other actions itself.
 void Transaction::cancel_unpublished() {
   for (Taken& taken : taken_)
     if (!taken.published) pmemobj_cancel(store_->storage_.pool, action_of(taken.action), 1);

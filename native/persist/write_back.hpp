@@ -1,11 +1,11 @@
-// How the store of a pool becomes durable: flushes and fences by the pool's medium, each reported.
+// Makes stores to a pool durable: flushes and fences for the pool's medium, each reported.
 //
 // flush()        begins the write-back of lines (by msync: writes their pages back and waits).
 // write_lines()  stores and begins the write-back of whole lines.
 // fence()        returns when every flush and written line of this thread is durable.
-// Reports        to storelog, with the line that asked for it.
-// Errors         a failed msync is remembered: from then on failed() is true, for what was promised
-//                durable may not be.
+// Reports        to storelog, with the line of the caller.
+// Errors         a failed msync is remembered: from then on failed() is true, because data that was
+//                reported as durable may not be.
 // Thread safety  by several threads.
 #pragma once
 
@@ -42,8 +42,8 @@ public:
     }
   }
 
-  /// Copies whole lines to lines and begins to make that durable: past the caches, which costs less
-  /// than a store and a flush where the lines are not read again soon (by msync: waits).
+  /// Copies whole lines and begins to make them durable, by non-temporal stores, which cost less
+  /// than a store and a flush if the lines are not read again soon (by msync: waits).
   void write_lines(std::byte* to, const std::byte* from, std::size_t bytes,
                    Site site = Site::current()) {
     if (how_ == How::msync) {
@@ -61,7 +61,7 @@ public:
     if (how_ != How::msync) os::fence();
   }
 
-  /// What a flush of one byte writes back.
+  /// Number of bytes that a flush of one byte writes back.
   std::uint64_t unit_bytes() const { return how_ == How::msync ? page : os::cache_line_bytes; }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
 

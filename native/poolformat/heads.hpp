@@ -1,8 +1,8 @@
-// What nearfar stores in a libpmemobj pool: the structures that both `persist` and `inspect` use.
+// Structures that nearfar stores in a libpmemobj pool; both `persist` and `inspect` use them.
 //
 // The root object of the pool is a PoolHead, which names the owner's root (pool.hpp). The root of
 // the typed layer is a StoreHead, then the program's root object, type 0.
-// All links are offsets from the pool's start; 0 is nothing. Little-endian, no padding.
+// All links are offsets from the pool's start; 0 is a null link. Little-endian, no padding.
 //
 //   StoreHead.types  ->  TypeEntry[type_count], then LinkEntry[], which TypeEntry.first_link counts
 //   StoreHead.log    ->  the ring of the redo log (redo_log.hpp); none on the undo path
@@ -33,7 +33,7 @@ struct PoolHead {
 };
 static_assert(sizeof(PoolHead) == 64);
 
-/// How transactions are made durable; fixed when a pool is made.
+/// Log that makes transactions durable; fixed when a pool is created.
 enum class Path : std::uint32_t {
   redo = 1, ///< one fence: this library's log
   undo = 2, ///< libpmemobj's transactions, which its own tools and recovery know

@@ -1,4 +1,4 @@
-// One record of the redo log: what a transaction changes, as bytes.
+// One record of the redo log: the changes of a transaction, as bytes.
 //
 // Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log. An
 //                entry is a word, offset | kind << 48 | bytes << 52, then its data, padded to 8
@@ -7,7 +7,7 @@
 //                  set_bits    a word, to be or-ed into the word at the offset
 //                  clear_bits  a word whose bits are to be cleared there
 //                  zero        a word: how many bytes at the offset are to be zeroed
-//                Offsets count from the pool's start. Applying a record twice changes nothing more.
+//                Offsets count from the pool's start. Applying a record is idempotent.
 // Validity       lsn is the number of the record's first line since the log was made, and crc the
 //                CRC32C of lsn, bytes and entries: a torn or an older record is never taken.
 // Thread safety  values.
@@ -59,7 +59,7 @@ struct RecordEntry {
   std::uint64_t reach() const { return kind == Kind::zero ? operand() : bytes; }
 };
 
-/// Calls see(entry) for every entry of a record; false if what it says does not fit its size.
+/// Calls see(entry) for every entry of a record; false if an entry exceeds the record.
 template <class See>
 bool each_entry(const std::byte* record, std::size_t bytes, const See& see) {
   std::size_t at = sizeof(RecordHead);

@@ -1,5 +1,4 @@
-// For tests alone: gets at the unnamed file behind a tier, to change what a probe believes it
-// holds.
+// For tests only: opens the unnamed file of a tier, to change contents that a probe relies on.
 #pragma once
 
 #include <doctest/doctest.h>

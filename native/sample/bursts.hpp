@@ -1,9 +1,10 @@
-// When the events of a running process are enabled: for one reading of the rings, then disabled for
-// some, whose number varies so that nothing periodic is always missed.
+// Enables the events of a running process in bursts: for one reading of the rings, then disables
+// them for some readings. The number of these varies, so that no periodic behavior is always
+// missed.
 //
-// Why            a clock of a thread is programmed anew each time that the thread gets a CPU. In a
-//                virtual machine this costs some microseconds, which a service that waits for each
-//                request pays for each of them. While the events are disabled, it pays nothing.
+// Purpose        the clock of a thread is programmed each time that the thread gets a CPU. In a
+//                virtual machine this costs some microseconds, for each request of a service that
+//                waits for requests. While the events are disabled, there is no such cost.
 // Thread safety  none.
 #pragma once
 

@@ -1,7 +1,7 @@
-// The instructions at which samples were seen, each decoded once.
+// The instructions at which samples were taken, each decoded once.
 //
-// Code           from the file that is mapped there; code that is in no file, such as that of a
-//                JIT compiler, from the process, while it runs.
+// Code           is read from the file that is mapped there; code that is in no file, such as that
+//                of a JIT compiler, from the process, while it runs.
 // Recorded       code of processes that ran earlier is only in files.
 // Thread safety  none.
 #pragma once

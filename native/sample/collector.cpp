@@ -61,8 +61,8 @@ std::uint64_t time_of(const perf::Record& record) {
       record);
 }
 
-/// The address that a sample waited for. A load that overwrote its index has left an index or a
-/// pointer there; the data is the array's in both cases.
+/// The address that a sample waited for. If a load overwrote its index, the register contains the
+/// loaded index or pointer; the data belongs to the array in both cases.
 Addresses Collector::addresses_of(const StalledAccess& access, const perf::Sample& record) {
   Registers values;
   for (unsigned i = 0; i < registers; ++i)

@@ -1,5 +1,4 @@
-// Turns records of the kernel into samples whose code and data are known, for live events and for
-// recorded ones.
+// Turns records of the kernel, live or recorded, into samples with their code and data.
 //
 // Order          records are taken in the order of their times, mappings before samples in them.
 // Thread safety  none.
@@ -36,7 +35,7 @@ struct Addresses {
   std::uint64_t owner; ///< an address of the same data
 };
 
-/// Points into itself, so that it is not moved.
+/// Has pointers to its own members: cannot be moved.
 class Collector {
 public:
   explicit Collector(CodeSource source) : code(processes, source) {}

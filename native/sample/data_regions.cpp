@@ -11,10 +11,12 @@ namespace {
 /// Distance of a stack's data from the stack pointer: below it a red zone, above it all callers.
 constexpr std::uint64_t red_zone = 4096;
 constexpr std::uint64_t max_stack = 8 << 20;
-/// The same of stacks that the kernel does not name: those of coroutines lie among other data.
+/// The same for stacks that the kernel does not name, such as those of coroutines, next to other
+/// data.
 constexpr std::uint64_t max_unnamed_stack = 256 << 10;
 
-/// Memory of the allocation log and data of its library, which the program accesses in its place.
+/// Memory of the allocation log and data of its library, which the program's threads access for the
+/// log.
 constexpr std::string_view own_memory = "/memfd:nearfar-";
 constexpr std::string_view own_library = "/libnearfar-allocation-log.so";
 
@@ -85,7 +87,7 @@ std::uint32_t DataRegions::mapped_region(pid_t process, const alloclog::MappedBl
   return number_of_region(std::move(made));
 }
 
-/// What was freed or unmapped between a sample and its reading.
+/// The region of data that was freed or unmapped between a sample and its reading.
 std::optional<std::uint32_t> DataRegions::freed_region(pid_t process, std::uint64_t address) {
   if (!log_) return std::nullopt;
   if (const auto site = log_->find_freed(process, address))

@@ -1,7 +1,7 @@
-// What lies at the addresses of samples: blocks of allocation sites, mappings of call sites, other
-// mappings, data of files, stacks.
+// Regions of data at the addresses of samples: blocks of allocation sites, mappings of call sites,
+// other mappings, data of files, stacks.
 //
-// Time           blocks come and go: an address must be looked up soon after its sample.
+// Time           blocks are freed and reused: an address must be looked up soon after its sample.
 // Sites          the same call chain in several processes of one program is one region.
 // Thread safety  none.
 #pragma once
@@ -27,15 +27,15 @@ public:
   DataRegions(const ProcessMap& processes, const std::optional<alloclog::AllocationLog>& log)
       : processes_(processes), log_(log), regions_(1) {}
 
-  /// Whether the log has data at an address. The kernel does not report what mremap() moves, as in
-  /// realloc(): such blocks are known by the log alone.
+  /// Whether the log has data at an address. The kernel does not report memory that mremap() moves,
+  /// as in realloc(): only the log has such blocks.
   bool is_logged(pid_t process, std::uint64_t address) const;
 
-  /// Index of the region at an address, at the time of a sample with this stack pointer. 0 if
-  /// nothing is known.
+  /// Index of the region at an address, at the time of a sample with this stack pointer. 0:
+  /// unknown.
   std::uint32_t number_of(pid_t process, std::uint64_t address, std::uint64_t stack_pointer);
 
-  /// Adds how much is live at each site of the log to `held`, at a time.
+  /// Adds the live bytes of each site of the log at a time to `held`.
   void note_sizes(std::uint64_t time_ns);
   std::span<const DataRegion> all() const { return regions_; }
 
@@ -50,7 +50,7 @@ private:
   };
   using SiteKey = std::pair<alloclog::ImageNumber, std::uint16_t>;
 
-  /// What the sites of an image add to regions, as of the last reading.
+  /// Totals that the sites of an image add to regions, as of the last reading.
   struct Totals {
     std::uint64_t allocations = 0;
     std::uint64_t allocated_bytes = 0;

@@ -54,7 +54,8 @@ class FileCollector {
 public:
   FileCollector(const char* path, Collector& collector) : path_(path), collector_(collector) {}
 
-  /// Reads the file twice: whether it has samples of use, and all build ids, are known at its end.
+  /// Reads the file twice: only at its end is it known whether it has usable samples, and all build
+  /// ids.
   Status collect() {
     Status checked = read([](KeptRecord&&) {}, [] {});
     if (!checked) return checked;
@@ -71,7 +72,7 @@ public:
   }
 
 private:
-  /// Calls keep(record) for each of use, and end_round().
+  /// Calls keep(record) for each usable record, and end_round().
   template <class Keep, class EndRound>
   Status read(const Keep& keep_record, const EndRound& end_round) {
     Result<perf::DataFile> file = perf::DataFile::open(path_);
@@ -96,7 +97,7 @@ private:
     return Done{};
   }
 
-  /// Whether a sample is of use.
+  /// Whether a sample is usable.
   bool keep(KeptRecord& kept, perf::Sample& sample, const perf::FileEvent& event) {
     if (kept.role == EventRole::refused) refused_ = event.name.empty() ? "its event" : event.name;
     if (kept.role == EventRole::unused || !sample.user_mode) return false;

@@ -1,8 +1,8 @@
 // Mappings of each process of a run, from the kernel's records.
 //
 // Order          mappings, forks and program starts are applied in the order of their times.
-// Limits         the kernel does not report unmapping; a mapping lasts until another takes its
-//                place.
+// Limits         the kernel does not report unmapping; a mapping lasts until another one replaces
+//                it.
 // Thread safety  none.
 #pragma once
 
@@ -35,9 +35,9 @@ struct MappedRange {
   bool is_code = false;
 };
 
-/// Neighboring mappings of anonymous memory with one name, or of a file that holds data. The kernel
-/// joins and splits mappings, so that only their whole has a meaning for the program. Static data of
-/// an ELF file is a region of its own, whatever mappings it is in.
+/// Adjacent mappings of anonymous memory with one name, or of a file that has data. The kernel
+/// merges and splits mappings, so that only all of them together have a meaning for the program.
+/// Static data of an ELF file is a region of its own, in any number of mappings.
 struct ProcessRegion {
   pid_t process = 0;
   std::uint64_t begin = 0;
@@ -66,7 +66,7 @@ public:
   void add(pid_t process, const MappedRange& range);
   void fork(pid_t parent, pid_t child);
   void start_program(pid_t process); ///< exec: all mappings go
-  /// What is mapped now, from /proc/PID/maps. False if that cannot be read.
+  /// Reads the current mappings from /proc/PID/maps. False if that cannot be read.
   bool read(pid_t process);
 
   /// The build id of the file that was mapped by this path, before a range of it is named.
@@ -79,14 +79,14 @@ public:
   std::span<const std::string> names() const { return names_; }
   /// All data of all processes, without constants in files of code.
   std::vector<ProcessRegion> regions() const;
-  /// What the program or a library has at an address; empty if that is not their data.
+  /// Static data of the program or a library at an address; empty if there is none.
   std::optional<StaticData> static_data(pid_t process, std::uint64_t address) const;
 
   /// Whether an address may be data: false if the process's data mappings are known, and none of
   /// them is there.
   bool may_be_data(pid_t process, std::uint64_t address) const;
   const MappedRange* find(pid_t process, std::uint64_t address) const;
-  /// The place of an address in the file that is mapped there.
+  /// The file that is mapped at an address, and the offset there.
   std::optional<FilePlace> place(pid_t process, std::uint64_t address) const;
   /// Bytes of code at an address of a file, from the file. 0 if there are none.
   std::size_t read_code(const MappedRange& range, std::uint64_t address, void* to,

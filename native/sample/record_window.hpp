@@ -1,10 +1,10 @@
-// Puts the records of a file into the order of their times, while it holds few of them.
+// Sorts the records of a file by time, with few of them in memory.
 //
-// Rounds         perf reads the rings of all CPUs one after the other, and marks the end of each such
-//                round. A record that is written in a round is later than all that were written
-//                before the round before it began.
-// Bound          without marks, or where a round is very long, max_records are put into order at a
-//                time; a record that comes later than that keeps its place in the file.
+// Rounds         perf reads the rings of all CPUs one after the other, and marks the end of each
+//                such round. A record that is written in a round is later than all that were
+//                written before the round before it began.
+// Bound          without marks, or if a round is very long, max_records are sorted at a time; a
+//                record that comes later than that keeps its place in the file.
 // Thread safety  none.
 #pragma once
 

@@ -52,7 +52,7 @@ std::uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// As many samples in bursts as otherwise, if that does not take a shorter period than 1 ms.
+/// A period for as many samples in bursts as otherwise, but not below 1 ms.
 SamplerOptions in_bursts(SamplerOptions options) {
   constexpr std::uint64_t shortest_ns = 1'000'000;
   if (options.period_ns > shortest_ns)
@@ -129,8 +129,7 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
   return Done{};
 }
 
-/// Reads what is mapped in a process and in its descendants, and names them. Returns those that are
-/// there.
+/// Reads mappings and names of a process and of its descendants. Returns the existing ones.
 std::vector<pid_t> Sampler::Core::read_tree(pid_t process) {
   std::vector<pid_t> found;
   for (const pid_t each : os::process_tree(process)) {
@@ -173,8 +172,8 @@ void Sampler::Core::advance_bursts() {
     ring.enable(bursts->enabled());
 }
 
-/// Reads the mappings of processes that accessed something unknown, at most once a second: the
-/// kernel does not report what mremap() moves.
+/// Reads the mappings of processes with accesses to unknown memory, at most once a second: the
+/// kernel does not report memory that mremap() moves.
 void Sampler::Core::complete_mappings() {
   constexpr std::uint64_t interval_ns = 1'000'000'000;
   if (seen.incomplete.empty() || now_ns() - completed_ns < interval_ns) return;

@@ -4,12 +4,12 @@
 //                of the program. Time in the kernel is not sampled.
 // Signals        where the kernel refuses its events, the programs take the samples themselves
 //                (signal_clock.hpp), at the rate of the kernel's tick, without page faults.
-// Data           the address that the oldest instruction waited for (stalled_access.hpp), and what
-//                lies there: the allocation site by the allocation log (alloclog/log.hpp), else
-//                stack, globals of a file, or mapped memory.
-// Faults         addresses of one page fault in so many: which site touched how many pages.
+// Data           the address that the oldest instruction waited for (stalled_access.hpp), and its
+//                data: the allocation site by the allocation log (alloclog/log.hpp), else stack,
+//                globals of a file, or mapped memory.
+// Faults         addresses of every Nth page fault, for the number of pages that each site touched.
 // Children       are followed, through fork and exec.
-// Files          what perf recorded is read as if it were sampled (perf_data.hpp).
+// Files          recordings of perf are read as if they were sampled (perf_data.hpp).
 // Thread safety  one thread at a time; open() by the thread that starts the program.
 #pragma once
 
@@ -61,7 +61,7 @@ public:
   /// if it samples a process that was running before.
   std::string log_value() const;
 
-  /// Takes what has been sampled since the last call; at least 20 times a second.
+  /// Reads the samples since the last call. Call it at least 20 times a second.
   void poll();
 
   /// Closes the events: programs that this thread starts later are not sampled.

@@ -1,9 +1,9 @@
-// Samples of a run: where its threads were, and which data they waited for.
+// Samples of a run: the instructions of its threads, and the data that they waited for.
 //
-// Weight         a clock sample stands for `period_ns` of user CPU time, a fault sample for `period`
-//                page faults, a memory sample for `period` accesses of its latency.
-// Long runs      once max_samples are held, whole stretches of time are left out at even distances,
-//                so that neighbors in time stay neighbors; the others weigh more.
+// Weight         a clock sample stands for `period_ns` of user CPU time, a fault sample for
+//                `period` page faults, a memory sample for `period` accesses of its latency.
+// Long runs      from max_samples on, whole intervals of time are left out at even distances, so
+//                that samples that are close in time stay so; the others have a larger weight.
 // Thread safety  none.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Sample {
 };
 static_assert(sizeof(Sample) == 40);
 
-/// The instruction at which samples were seen.
+/// An instruction at which samples were taken.
 struct CodeLocation {
   std::uint32_t file = 0;   ///< number of the file; 0: code that is in no file
   std::uint64_t offset = 0; ///< in the file as addr2line takes it; else an address
@@ -46,7 +46,7 @@ struct CodeLocation {
   bool is_readable = false;     ///< the code is known
 };
 
-/// What holds data: an allocation site, a mapping, the globals of a file, or a stack.
+/// A region of data: of an allocation site, a mapping, the globals of a file, or a stack.
 struct DataRegion {
   trace::SiteKind kind = trace::SiteKind::unknown;
   /// Call chain of a heap site, or of a mapping that the allocation log has, innermost first; the

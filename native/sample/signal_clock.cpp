@@ -27,7 +27,7 @@ perf::Sample as_record(pid_t process, const alloclog::ClockSample& sample) {
   return record;
 }
 
-/// Whether a region may hold data that is placed: not a file, nor a stack.
+/// Whether a region may have data that can be placed: neither a file nor a stack.
 bool is_placed(const ProcessRegion& region) {
   return region.name.empty() || region.name == "[heap]" || region.is_statics;
 }

@@ -1,10 +1,10 @@
-// Clock samples that programs take of themselves (alloclog/preload/clock.hpp), as a collector has
-// them from the kernel.
+// Clock samples that programs take of themselves (alloclog/preload/clock.hpp), in the form of the
+// kernel's.
 //
 // Mappings       are read from /proc/PID/maps when a program has joined the log, and again while it
-//                runs: nothing reports changes.
-// First touches  are not seen. Pages that are in memory are looked up after 0.1 s, and each time that
-//                the run has doubled; a chunk that was not there before is a fault sample.
+//                runs, because changes are not reported.
+// First touches  are not observed. Pages in memory are looked up after 0.1 s, and each time that
+//                the length of the run has doubled; a new chunk becomes a fault sample.
 // Thread safety  none.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace nearfar::sample {
 
 class SignalClock {
 public:
-  /// Gives a collector the samples since the last call, as of its log's last poll(). Returns the
-  /// time of the last one so far.
+  /// Passes the samples since the last call to a collector, as of its log's last poll(). Returns
+  /// the time of the last one so far.
   std::uint64_t take(Collector& seen);
 
 private:

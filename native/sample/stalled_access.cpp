@@ -34,7 +34,7 @@ bool decode(Code code, std::size_t at, Instruction& instruction) {
                                              &instruction.decoded, instruction.operands));
 }
 
-/// The instructions that end at `at`, decoded from the place before it that most others agree with.
+/// The instructions that end at `at`, decoded from the start that agrees with most others.
 std::vector<Instruction> instructions_before(Code code, std::size_t at) {
   constexpr std::size_t first_tried = 32; // far enough to be aligned before `at` in most cases
   const std::size_t begin = at > code_before ? at - code_before : 0;
@@ -72,7 +72,7 @@ std::vector<Instruction> instructions_before(Code code, std::size_t at) {
   return found;
 }
 
-/// The number of a general register, whatever part of it is named.
+/// The number of a general register, from the name of any part of it.
 std::int8_t number_of(ZydisRegister name) {
   const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
   if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return StalledAccess::none;
@@ -113,7 +113,7 @@ bool reads(const ZydisDecodedOperand& operand) {
   return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
 }
 
-/// Whether an instruction overwrites a register, visibly or not.
+/// Whether an instruction overwrites a register, explicitly or implicitly.
 bool overwrites(const Instruction& instruction, std::int8_t number) {
   if (number == StalledAccess::none) return false;
   for (unsigned i = 0; i < instruction.decoded.operand_count; ++i) {
@@ -145,7 +145,7 @@ bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
   return false;
 }
 
-/// What an address computation multiplies a register by, if it does only that; else 0.
+/// Factor by which an address computation multiplies a register, if it does only that; else 0.
 std::uint64_t multiplied_by_lea(const ZydisDecodedOperandMem& memory, std::int8_t number) {
   if (memory.disp.has_displacement && memory.disp.value != 0) return 0;
   if (number_of(memory.index) != number) return 0;
@@ -153,7 +153,7 @@ std::uint64_t multiplied_by_lea(const ZydisDecodedOperandMem& memory, std::int8_
   return number_of(memory.base) == number ? memory.scale + 1U : 0;
 }
 
-/// What an instruction multiplies a register by, in place; 0 if it does something else.
+/// Factor by which an instruction multiplies a register in place; 0 if it does something else.
 std::uint64_t multiplied_in_place(const Instruction& instruction, std::int8_t number) {
   constexpr std::uint64_t max_shift = 16;
   const ZydisDecodedOperand& source = instruction.operands[1];
@@ -175,8 +175,8 @@ std::uint64_t multiplied_in_place(const Instruction& instruction, std::int8_t nu
   }
 }
 
-/// What the code before a load multiplies the index by that the load overwrites: a loop does the
-/// same with the loaded value before it is the next index.
+/// Factor by which the code before a load multiplies the index that the load overwrites: a loop
+/// multiplies the loaded value in the same way before it is the next index.
 std::uint32_t multiplied_before(std::span<const Instruction> before, std::int8_t number) {
   constexpr std::uint64_t max_element = 1U << 16; // bytes: larger elements are not assumed
   std::uint64_t factor = 1;
@@ -189,10 +189,10 @@ std::uint32_t multiplied_before(std::span<const Instruction> before, std::int8_t
   return static_cast<std::uint32_t>(factor);
 }
 
-/// For a load that has overwritten a register of its address: its address becomes that of the
-/// loaded value, a pointer or an index that the program follows next, or none if it is neither.
-void stand_in(StalledAccess& access, const Instruction& instruction,
-              std::span<const Instruction> before) {
+/// For a load that has overwritten a register of its address: uses the address that follows from
+/// the loaded value, a pointer or an index that the program uses next, or none if it is neither.
+void use_loaded_value(StalledAccess& access, const Instruction& instruction,
+                      std::span<const Instruction> before) {
   constexpr std::uint8_t pointer_bytes = 8;
   constexpr std::uint8_t min_index_bytes = 4;
   const bool lost_base = overwrites(instruction, access.base);
@@ -230,7 +230,7 @@ std::optional<StalledAccess> access_of(const Instruction& instruction, std::size
   access.follows_pointer =
       access.is_load && access.index == StalledAccess::none && was_loaded(before, access.base);
   if (overwrites(instruction, access.base) || overwrites(instruction, access.index))
-    stand_in(access, instruction, before);
+    use_loaded_value(access, instruction, before);
   return access;
 }
 
@@ -263,7 +263,7 @@ std::optional<StalledAccess> fused(std::span<const Instruction> upto, std::size_
   return access_of(compare, sampled, upto.first(upto.size() - 2));
 }
 
-/// The same, of a jump elsewhere that goes to `sampled`.
+/// The same for a jump from another place to `sampled`.
 std::optional<StalledAccess> fused_with_jump_to(std::span<const Instruction> around,
                                                 std::size_t sampled) {
   for (std::size_t i = 1; i < around.size(); ++i) {

@@ -1,9 +1,9 @@
 // The memory access that a time sample waited for, from the code around its instruction pointer.
 //
-// Skid           a processor takes a timer's interrupt when the oldest instruction retires, so
-//                the time that a load waits for memory is seen on the instruction after it. A string
-//                instruction is interrupted in itself. A comparison with memory retires together
-//                with the jump after it, so its time is seen at the target of the jump, too.
+// Skid           a CPU takes a timer's interrupt when the oldest instruction retires, so that the
+//                time for which a load waits is attributed to the instruction after it. A string
+//                instruction can be interrupted itself. A comparison with memory retires together
+//                with the jump after it: its time is also attributed to the target of the jump.
 // Reverse        x86 code cannot be decoded backward; it is decoded from several places before the
 //                sample, which agree after a few instructions.
 // Limits         one access for each place in the code, found without the program's history.
@@ -38,18 +38,18 @@ struct StalledAccess {
   bool follows_pointer = false; ///< the base was loaded from memory shortly before
   bool lost_index = false;      ///< the load overwrote its index
 
-  /// The address. If the load overwrote a register of it, the loaded value, a pointer or an index
-  /// that the program follows next, stands for that. Nothing if no register holds either.
+  /// The address. If the load overwrote a register of it, the loaded value is used, a pointer or an
+  /// index that the program uses next. Empty if no register has either.
   std::optional<std::uint64_t> address(std::uint64_t pointer, const Registers& values) const;
-  /// The same without the index: where the array begins.
+  /// The same without the index: the beginning of the array.
   std::optional<std::uint64_t> array(std::uint64_t pointer, const Registers& values) const;
 };
 
-/// Bytes of code before and after the instruction pointer that are of use.
+/// Bytes of code before and after the instruction pointer that are used.
 inline constexpr unsigned code_before = 256;
 inline constexpr unsigned code_after = 256;
 
-/// The access that a sample at `code[at]` waited for. Nothing if there is none near: the time was
+/// The access that a sample at `code[at]` waited for. Empty if there is none near it: the time was
 /// spent in computation, or on the stack's implicit accesses.
 std::optional<StalledAccess> stalled_access(std::span<const std::uint8_t> code, std::size_t at);
 

@@ -70,7 +70,8 @@ AccuracySampler::Sample AccuracySampler::sample_of(const ReplayTimes& fast,
   return sample;
 }
 
-/// Weighs the parts of each sample by the requests that they stand for. `end`: of the last stratum.
+/// Weights the parts of each sample by the requests that they represent. `end`: of the last
+/// stratum.
 void AccuracySampler::weigh(std::uint64_t end) {
   for (std::size_t i = samples_.size(); i-- > 0; end = samples_[i].stratum_begin) {
     Sample& sample = samples_[i];

@@ -1,15 +1,15 @@
 // Measures by how much the fast engine differs from the exact one: records samples of a run, and
 // simulates each in both engines.
 //
-// Samples        The first `first_sample` requests, and sample_requests at a random place of each stratum of
-//                the rest. Strata double in length up to 2^21 requests, so that samples are less
-//                than 1 % of a long run.
+// Samples        The first `first_sample` requests, and sample_requests at a random place of each
+//                stratum of the rest. Strata double in length up to 2^21 requests, so that samples
+//                are less than 1 % of a long run.
 // Cold start     A sample begins with idle memories and closed rows in both engines. Its first part
-//                is not counted, unless the run begins with it. A stream that has another time in the
-//                run than from such a start shows in run_difference.
-// Estimate       The ratio of the times of all parts of samples, each weighted by the requests that it
-//                stands for, and its standard error: some streams change between patterns in which
-//                the engines differ more or less. A run that is one sample has no error.
+//                is not counted, unless the run begins with it. A stream that has another time in
+//                the run than from such a start shows in run_difference.
+// Estimate       The ratio of the times of all parts of samples, each weighted by the requests that
+//                it represents, and its standard error: some streams change between patterns in
+//                which the engines differ more or less. A run that is one sample has no error.
 // Thread safety  one thread.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace nearfar::sim {
 
-/// What a run does with a placed request, in order.
+/// An action of a run with a placed request; actions are in order.
 struct SampledEvent {
   enum class Type : unsigned char { stall, move, issue };
   Type type = Type::issue;

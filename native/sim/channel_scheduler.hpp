@@ -170,7 +170,7 @@ private:
   unsigned drain_to_;
   unsigned drain_idle_;
   bool draining_ = false;
-  /// When the last drain began that was started because no demand waited. Its row commands are not
+  /// Begin of the last drain that was started because no demand waited. Its row commands are not
   /// issued before this time, although a separate bus of row commands (HBM) may be free earlier.
   Time idle_from_ = 0;
   bool unfinished_ = false; ///< the other queue may hold requests for which rows were activated

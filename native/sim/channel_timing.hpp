@@ -87,8 +87,8 @@ public:
 
   /// The first clock edge at or after `at`.
   Time clock_edge(Time at) const { return timing_.whole_clocks(at); }
-  /// When the command bus is free for a row command and for a column command. A channel may have a
-  /// bus for each.
+  /// Time at which the command bus is free for a row command and for a column command. A channel
+  /// may have a bus for each.
   Time row_command_from() const { return command_from_[0]; }
   Time column_command_from() const { return command_from_[column_bus_]; }
 

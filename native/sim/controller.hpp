@@ -11,13 +11,13 @@
 
 namespace nearfar::sim {
 
-/// When a row that no request needs is closed.
+/// Time at which a row that no request needs is closed.
 /// open: when a request needs another row of the bank. closed: with its last access. timeout: after
 /// an idle time.
 enum class PagePolicy : unsigned char { open, closed, timeout };
 inline constexpr std::string_view page_policy_names[] = {"open", "closed", "timeout"};
 
-/// Which command is issued next.
+/// Choice of the next command.
 /// fr_fcfs: the command that is legal first; ties: row hits, then the oldest request. fcfs: a
 /// command of the oldest request only.
 enum class Scheduler : unsigned char { fr_fcfs, fcfs };

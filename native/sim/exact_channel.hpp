@@ -1,7 +1,7 @@
 // One channel of the exact engine: issues commands.
 //
 // Scheduling     channel_scheduler.hpp, row_policy.hpp, refresh_manager.hpp, power_manager.hpp.
-// Events         Time advances from one command to the next. Earlier commands alone decide when a
+// Events         Time advances from one command to the next. Only earlier commands determine when a
 //                command is legal (channel_timing.hpp).
 // Thread safety  one thread.
 #pragma once

@@ -40,7 +40,8 @@ void FastBanks::refresh(Channel& channel, std::uint32_t number, Time at) {
   ++rank.epoch;
 }
 
-/// When the rank can be used after a refresh that is due at `due`: its rows are closed first.
+/// Time at which the rank can be used after a refresh that is due at `due`: its rows are closed
+/// first.
 Time FastBanks::refresh_end(const Channel& channel, std::uint32_t number, Time due) const {
   const std::size_t banks = channel.banks.size() / channel.ranks.size();
   Time from = due;
@@ -168,7 +169,7 @@ void FastBanks::remember_closed(Bank& bank, Time until) {
                                                                bank.dirty};
 }
 
-/// How many rows ago `row` was closed, if an access at `at` still finds it open; else 0.
+/// Number of rows since `row` was closed, if an access at `at` still finds it open; else 0.
 unsigned FastBanks::find_closed(const Bank& bank, std::uint64_t row, Time at) {
   for (unsigned back = 1; back <= bank.closed_rows.size(); ++back) {
     const ClosedRow& hit = bank.closed_rows[(bank.closes - back) % bank.closed_rows.size()];
@@ -272,7 +273,8 @@ Time FastBanks::first_command(const Bank& bank, std::uint64_t row, Time at) {
   return std::max(at, bank.row == closed ? bank.activate_from : bank.precharge_from);
 }
 
-/// When a row of the bank can be activated, at or after `at`. The open row is closed first.
+/// Earliest time, from `at` on, at which a row of the bank can be activated. The open row is closed
+/// first.
 Time FastBanks::activate_from(const Bank& bank, Time at) const {
   if (bank.row == closed) return std::max(at, bank.activate_from);
   return std::max(at, bank.precharge_from) + (bank.dirty ? timing_.tRP : timing_.tRPclean);

@@ -53,7 +53,7 @@ private:
   std::optional<QueuedMemory> queued_;
 };
 
-/// Passes requests on to a run, and shows them to a sampler.
+/// Passes requests on to a run and to a sampler.
 class SampledRun {
 public:
   SampledRun(Run<FastMemory>& run, AccuracySampler& sampler) : run_(run), sampler_(sampler) {}
@@ -78,7 +78,8 @@ private:
   AccuracySampler& sampler_;
 };
 
-/// Whether the run is sampled. In trace time requests do not wait, so that only the last ones count.
+/// Whether the run is sampled. In trace time requests do not wait, so that only the last ones
+/// count.
 bool is_sampled(const Setup& setup) {
   return !setup.accept_inexact && setup.core.issue != Issue::trace_time &&
          (setup.near.kind == MemoryKind::commands || setup.far.kind == MemoryKind::commands);

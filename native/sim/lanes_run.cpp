@@ -1,6 +1,6 @@
 #include <array>
 
-#include "base/share_out.hpp"
+#include "base/parallel_for.hpp"
 #include "sim/feed.hpp"
 #include "sim/lane_scheduler.hpp"
 #include "sim/run_statistics.hpp"
@@ -82,8 +82,8 @@ public:
       Result<std::uint64_t> fed = std::uint64_t{0};
       const std::uint64_t most = std::min(left, requests_ahead);
       LaneScheduler scheduler(lanes_);
-      share_out_after([&] { fed = feed(source, placer_, most, *this); }, setup_.threads,
-                      setup_.threads, [&](std::size_t) { scheduler.run(); });
+      parallel_for_after([&] { fed = feed(source, placer_, most, *this); }, setup_.threads,
+                         setup_.threads, [&](std::size_t) { scheduler.run(); });
       if (!fed) return fed.error();
       statistics_.add_requests(*fed);
       left -= *fed;
@@ -123,16 +123,16 @@ private:
   }
 
   Result<Outcome> finish(Time tail) {
-    share_out_after([] {}, lanes_.size(), setup_.threads,
-                    [&](std::size_t i) { lanes_[i]->drain(); });
+    parallel_for_after([] {}, lanes_.size(), setup_.threads,
+                       [&](std::size_t i) { lanes_[i]->drain(); });
     for (unsigned near = 0; near < 2; ++near)
       for (const Lane& lane : memories_[near].lanes())
         statistics_.add(near, lane.times());
     now_ += tail;
     const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
     std::vector<Activity> activities(lanes_.size());
-    share_out_after([] {}, lanes_.size(), setup_.threads,
-                    [&](std::size_t i) { activities[i] = lanes_[i]->finish(end); });
+    parallel_for_after([] {}, lanes_.size(), setup_.threads,
+                       [&](std::size_t i) { activities[i] = lanes_[i]->finish(end); });
     const Device* devices[2] = {&setup_.far, &setup_.near};
     auto activity = activities.begin();
     for (unsigned near = 0; near < 2; ++near) {

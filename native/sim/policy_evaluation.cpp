@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/share_out.hpp"
+#include "base/parallel_for.hpp"
 
 namespace nearfar::sim {
 
@@ -113,8 +113,8 @@ Result<std::vector<PolicyOutcome>> evaluate_policies(const trace::ThinnedTrace& 
     evaluators.push_back(std::move(*made));
   }
   std::vector<PolicyOutcome> made(evaluators.size());
-  share_out(evaluators.size(),
-            [&](std::size_t i) { made[i] = evaluators[i].run(sampled, touches); });
+  parallel_for(evaluators.size(),
+               [&](std::size_t i) { made[i] = evaluators[i].run(sampled, touches); });
   return made;
 }
 

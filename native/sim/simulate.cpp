@@ -17,9 +17,9 @@ constexpr double max_sampled_difference = 0.045;
 constexpr double sampled_errors = 2;
 constexpr double max_difference = 0.05; ///< of a run that is simulated by both engines as a whole
 constexpr double max_run_difference = 0.05; ///< as SampledTimes::run_difference
-/// Of the time of a run: by how much the time in which it waits for memory may differ from that which
-/// its samples predict. It does if the write queues of the fast engine fill later than the samples
-/// show, or if a program has phases, of which the samples are not typical.
+/// Maximum difference between the time in which a run waits for memory and that which its samples
+/// predict, as a fraction of the run's time. They differ if the write queues of the fast engine
+/// fill later than in the samples, or if a program has phases of which the samples are not typical.
 constexpr double max_unpredicted_wait = 0.05;
 constexpr double few_writes = 0.05; ///< of all requests: reads alone do not differ as much by phase
 
@@ -54,8 +54,8 @@ double waited_of(const Outcome& outcome) {
   return static_cast<double>(outcome.end) - static_cast<double>(outcome.compute + outcome.stall);
 }
 
-/// Refuses a trace that sends more than the memory serves: the fast engine does not model how a
-/// scheduler reorders long queues.
+/// Refuses a trace that sends more requests than the memory can serve: the fast engine does not
+/// model how a scheduler reorders long queues.
 Status check_lag(const Setup& setup, const Outcome& outcome) {
   const bool has_commands =
       setup.near.kind == MemoryKind::commands || setup.far.kind == MemoryKind::commands;

@@ -28,7 +28,7 @@ inline Outcome run(const Setup& setup, const Synthetic& what) {
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// Requests as they are written down.
+/// Requests from a list.
 class Listed : public RequestSource {
 public:
   explicit Listed(std::vector<Request> requests, bool physical = false)

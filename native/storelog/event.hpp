@@ -1,4 +1,4 @@
-// What can happen to persistent memory, and where in a program it happened.
+// Events of persistent memory, and places in a program where they happened.
 //
 // Purpose        shared by the code that stores and by crash exploration.
 // Units          addresses and sizes are bytes; in a log, addresses count from the pool's start.
@@ -15,16 +15,16 @@ inline constexpr std::size_t line_bytes = 64; ///< the unit of a flush, on every
 
 inline constexpr int hosts = 2; ///< most that share a pool
 
-/// The number of who changes the pool and is not a thread of the program: another process, or write().
+/// The number of what changes the pool and is not a thread of the program: another process, or write().
 inline constexpr std::uint16_t no_thread = UINT16_MAX;
 
-/// What happened. The numbers are those of the file format (docs/formats/storelog.md).
+/// Kind of an event. The numbers are those of the file format (docs/formats/storelog.md).
 enum class EventKind : std::uint8_t {
-  store = 1,    ///< bytes were stored through the caches; they need a flush and a fence
+  store = 1,    ///< bytes were stored through the caches; they require a flush and a fence
   nt_store = 2, ///< a non-temporal store, which requires a fence
   flush = 3,    ///< write-back of lines was requested; durable after the next fence
   fence = 4,    ///< sfence: flushes and non-temporal stores of this thread are durable
-  log = 5,      ///< a range was handed to a log (undo or redo) before it is overwritten
+  log = 5,      ///< a range was passed to a log (undo or redo) before it is overwritten
   begin = 6,    ///< an operation begins; `address` is its number
   end = 7,      ///< an operation is acknowledged; `address` is its number
   tx_begin = 8, ///< this thread begins a transaction; nested ones are part of it
@@ -32,9 +32,9 @@ enum class EventKind : std::uint8_t {
   load = 10,    ///< bytes were read, in a program of two hosts: the line leaves the other's caches
 };
 
-/// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
-/// file. It may have a caller: the call that led there, which may have one, too. A value; nothing is
-/// allocated.
+/// A place in a program: a source line, or, if only machine code is known, an offset in an ELF
+/// file. It may have a caller: the call that led there, which may have one, too. A value; nothing
+/// is allocated.
 class Site {
 public:
   constexpr Site() = default;
@@ -71,7 +71,7 @@ public:
   constexpr std::uint64_t place() const { return place_; } ///< line or marked offset, as in files
   constexpr const Site* caller() const { return caller_; } ///< or null
 
-  /// Same place? Compares the file by pointer: sites of one line in one binary share it.
+  /// Compares the file by pointer: sites of one line in one binary have the same one.
   friend constexpr bool operator==(const Site&, const Site&) = default;
 
 private:
@@ -81,7 +81,7 @@ private:
   const Site* caller_ = nullptr;
 };
 
-/// One thing that happened. `data` is where its bytes begin in Log::data (stores only).
+/// One event. `data` is the index of its bytes in Log::data (stores only).
 struct Event {
   EventKind kind = EventKind::fence;
   std::uint16_t thread = 0; ///< small numbers in order of appearance
@@ -92,7 +92,7 @@ struct Event {
   std::uint8_t host = 0; ///< of the thread, in a program of two hosts
 };
 
-/// Whether it stored bytes: it has data.
+/// Whether it stored bytes, so that it has data.
 inline bool stores(const Event& event) {
   return event.kind == EventKind::store || event.kind == EventKind::nt_store;
 }
@@ -102,7 +102,7 @@ inline bool marks(EventKind kind) {
   return kind == EventKind::fence || (kind >= EventKind::begin && kind <= EventKind::tx_end);
 }
 
-/// How many lines [at, at + bytes) touches.
+/// Number of lines that [at, at + bytes) touches.
 inline std::uint64_t lines_of(const void* at, std::size_t bytes) {
   if (bytes == 0) return 0;
   const auto first = reinterpret_cast<std::uintptr_t>(at);

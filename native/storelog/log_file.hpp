@@ -1,9 +1,9 @@
 // The on-disk form of a log (docs/formats/storelog.md): appended in chunks, each with a checksum.
 //
 // Truncation     a killed process leaves whole chunks and perhaps a torn one, and, if the recorder
-//                asked for it, a second file with the records after them. read_log() returns what
-//                can be trusted and says how it ended.
-// Thread safety  one thread writes; callers of several exclude each other.
+//                requested it, a second file with the records after them. read_log() returns the
+//                valid records and how the log ended.
+// Thread safety  one thread at a time writes.
 // Freestanding   the writer allocates nothing and throws nothing: it runs inside other programs.
 #pragma once
 
@@ -58,7 +58,7 @@ struct FileRecord {
 };
 static_assert(sizeof(FileHeader) == 16 && sizeof(ChunkHeader) == 8 && sizeof(FileRecord) == 24);
 
-/// What a writer has not written yet, in memory that outlives its process: FILE.unwritten.
+/// Records that a writer has not written yet, in memory that outlives its process: FILE.unwritten.
 struct Unwritten {
   std::uint64_t offset; ///< where the chunk of these records will begin in the log
   std::uint64_t bytes;  ///< of the records
@@ -76,8 +76,8 @@ public:
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  /// Keeps what is not written in this file, from which it is read if the process is killed. Has no
-  /// effect where the file cannot be made. Before begin().
+  /// Keeps unwritten records in this file, from which they are read if the process is killed. Has
+  /// no effect if the file cannot be created. Call it before begin().
   void keep_unwritten(const char* path);
   void begin();
   void pool(std::uint64_t bytes, const char* path);
@@ -93,7 +93,7 @@ public:
   void unseen_bytes(std::uint64_t count);
   void uninstrumented();
   void other_file(const char* path);
-  /// Writes what is buffered as a chunk.
+  /// Writes the buffered records as a chunk.
   void flush();
   void end();
   /// Ends the log as incomplete, for this reason.
@@ -133,8 +133,8 @@ struct ReadLog {
   std::string ending; ///< if not complete: what is wrong, and at which offset
 };
 
-/// Without `contents`, the image and the stored bytes are left out. Errors: not_found; bad_input (no
-/// log, another version).
+/// Without `contents`, the image and the stored bytes are left out. Errors: not_found; bad_input
+/// (no log, another version).
 Result<ReadLog> read_log(const char* path, bool contents = true);
 
 /// Writes a log that is in memory to an empty file.

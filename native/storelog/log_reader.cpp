@@ -10,7 +10,7 @@ namespace nearfar::storelog {
 
 namespace {
 
-/// A pool larger than this is taken for damage.
+/// A larger size of a pool means that the file is damaged.
 constexpr std::uint64_t largest_pool = std::uint64_t{1} << 40;
 
 struct Close {
@@ -84,7 +84,7 @@ bool LogReader::chunk(const ChunkHeader& header) {
   return records(header.bytes);
 }
 
-/// What the writer had not written when its process was killed.
+/// Records that the writer had not written when its process was killed.
 void LogReader::unwritten(const char* log) {
   const std::unique_ptr<std::FILE, Close> file(
       std::fopen((std::string(log) + ".unwritten").c_str(), "rb"));

@@ -15,7 +15,7 @@
 
 namespace nearfar::storelog {
 
-/// What was recorded of one pool.
+/// Recorded events of one pool.
 struct Log {
   std::size_t pool_bytes = 0;
   std::vector<std::byte> image; ///< the pool, all of it durable, before the first event
@@ -23,7 +23,7 @@ struct Log {
   std::vector<std::byte> data; ///< bytes that stores left behind, by Event::data
 };
 
-/// A call that a mutation takes away: all events of this kind that this line reports, in the file
+/// A call that a mutation removes: all events of this kind that this line reports, in the file
 /// whose path ends so.
 struct Suppressed {
   EventKind kind = EventKind::flush;
@@ -32,21 +32,21 @@ struct Suppressed {
 
 class Recorder final : public Listener {
 public:
-  /// Records what happens in [pool, pool + bytes); stores and flushes elsewhere are left out, and
-  /// ranges that stick out are cut. Copies the pool as it is now: that much is taken as durable.
-  /// Where only events are wanted, often, the copy can be left out.
+  /// Records events in [pool, pool + bytes); stores and flushes elsewhere are ignored, and ranges
+  /// that exceed it are cut. Copies the pool as it is now, all of which is assumed to be durable.
+  /// If only events are required, the copy can be left out.
   enum class Image : bool { leave_out, keep };
   Recorder(const void* pool, std::size_t bytes, Image image = Image::keep);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Takes one call away from now on, or none.
+  /// Suppresses one call from now on, or none.
   void suppress(std::optional<Suppressed> call) { suppressed_ = call; }
 
   bool record(EventKind kind, const void* at, std::size_t bytes, Site site) override;
 
   const Log& log() const { return log_; }
-  /// Forgets events, and takes the pool as it is now as durable. Memory is kept.
+  /// Forgets events, and assumes the current contents of the pool to be durable. Keeps its memory.
   void restart();
 
 private:
@@ -60,7 +60,7 @@ private:
   Log log_;
 };
 
-/// Attaches a listener to this thread for a scope; what was attached before comes back after it.
+/// Attaches a listener to this thread for a scope, and then restores the previous one.
 class Attached {
 public:
   explicit Attached(Listener* listener) : before_(thread_state.listener) {

@@ -1,16 +1,16 @@
-// How persistent code reports what it does: call these next to each store, flush, fence and log
+// Reports of persistent code on its operations: call these next to each store, flush, fence and log
 // call.
 //
 // Purpose        one set of calls serves two readers. Always: counters of fences and lines for
 //                each thread, for benchmarks (fences_per_op, lines_per_op). When a Recorder is
 //                attached to the thread: every event with its bytes, address, thread and source
-//                line, for the crash explorer. Any other Listener may be attached in its stead.
+//                line, for the crash explorer. Any other Listener may be attached instead.
 // Cost           without a recorder, fence() is one increment of a thread-local word and one
 //                branch that is always predicted; flush() adds as many as there are lines; store()
-//                and begin() are the branch alone.
-// These report, they do not act: the caller stores, flushes and fences by itself (os/flush.hpp).
+//                and begin() are only the branch.
+// These only report: the caller stores, flushes and fences by itself (os/flush.hpp).
 //
-// How to call, so that what is found is named at its line
+// Rules for callers, so that findings name the right lines
 //   * store(), nt_store(): right AFTER the bytes are in memory; they are copied from there. Report
 //     every store to the pool, also those to memory that nothing links yet: the explorer replays
 //     the log and refuses a trace whose replay differs from memory. One report per store in program
@@ -18,11 +18,11 @@
 //   * flush(): with the write-back; any range, it counts the lines it touches.
 //   * fence(): with the sfence.
 //   * if (log(at, bytes)) { write the log record }: BEFORE a range that is snapshotted (undo) or
-//     recorded (redo) is overwritten. It is true but in the mutation suite, which takes one log
-//     call away. Report the stores and flushes by which the log itself is written, too.
+//     recorded (redo) is overwritten. It is true except in the mutation suite, which removes one
+//     log call. Report the stores and flushes by which the log itself is written, too.
 //   * begin(n), end(n): around an operation that must be atomic; end is its acknowledgement.
 //   * A helper between the algorithm and these must take `Site site = Site::current()` as its last
-//     parameter and hand it on; else every finding names the helper.
+//     parameter and pass it on; otherwise every finding names the helper.
 //
 //     inline void persist(void* at, std::size_t bytes, Site site = Site::current()) {
 //       storelog::flush(at, bytes, site);
@@ -40,17 +40,17 @@
 
 namespace nearfar::storelog {
 
-/// Receives every event of the threads it is attached to (recorder.hpp).
+/// Receives every event of the threads that it is attached to (recorder.hpp).
 class Listener {
 public:
-  /// False if a mutation takes this call away.
+  /// False if a mutation removes this call.
   virtual bool record(EventKind kind, const void* at, std::size_t bytes, Site site) = 0;
 
 protected:
   ~Listener() = default;
 };
 
-/// What a thread did since it began. Take differences; nothing resets them.
+/// Counts of a thread since it began. Use differences: they are never reset.
 struct Counters {
   std::uint64_t fences = 0;
   std::uint64_t lines = 0; ///< written back by a flush or by non-temporal stores
@@ -60,15 +60,14 @@ struct Counters {
   }
 };
 
-/// Not for users: what the inline functions work on.
+/// Not for users: state of the inline functions.
 struct ThreadState {
   Counters counters;
   Listener* listener = nullptr;
 };
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit ThreadState thread_state{};
 
-/// Not for users: called only when a listener is attached. False if a mutation takes this site
-/// away.
+/// Not for users: called only when a listener is attached. False if a mutation removes this call.
 inline bool record(EventKind kind, const void* at, std::size_t bytes, Site site) {
   return thread_state.listener->record(kind, at, bytes, site);
 }
@@ -94,7 +93,7 @@ inline void fence(Site site = Site::current()) {
   ++thread_state.counters.fences;
   if (recording()) record(EventKind::fence, nullptr, 0, site);
 }
-/// True if the log record must be written: always, but where a mutation takes this call away.
+/// Whether the log record must be written: always, unless a mutation removes this call.
 [[nodiscard]] inline bool log(const void* at, std::size_t bytes, Site site = Site::current()) {
   return recording() ? record(EventKind::log, at, bytes, site) : true;
 }

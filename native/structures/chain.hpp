@@ -1,12 +1,13 @@
-// A singly linked chain of nodes on a medium: what list, skip list and queue have in common.
+// A singly linked chain of nodes on a medium: the common part of list, skip list and queue.
 //
 // Invariants     from the root's head each node links the next; the last links 0. A node is linked
 //                once.
 // Durability     link: node, flush, fence, link to it, flush, fence. Unlink: the link before it,
 //                flush, fence; then the node is free. Clear: head = 0, flush, fence. Each is atomic
 //                and durable when it returns. Opening writes nothing.
-// Memory         node_heap.hpp, recovered by reachability: recover() claims what it walks over.
-// Thread safety  make() by several threads; the rest as its owner's locks say.
+// Memory         node_heap.hpp, recovered by reachability: recover() claims the nodes that it
+//                visits.
+// Thread safety  make() by several threads; the others under the locks of the owner.
 #pragma once
 
 #include "nearfar/persist/storable.hpp"
@@ -18,7 +19,7 @@ namespace nearfar::structures {
 /// In the pool, on a cache line. Zeroed memory is an empty chain.
 struct ChainRoot {
   std::uint64_t head;
-  std::uint64_t unused[7]; ///< the head has its line for itself
+  std::uint64_t unused[7]; ///< the head has a line of its own
   ChunkTable nodes;
 };
 
@@ -55,13 +56,13 @@ public:
   void fence(Site site = Site::current()) {
     if constexpr (PersistencePolicy::durable) policy_.fence(site);
   }
-  /// Makes `where`, a link of the chain, lead to a node that is durable.
+  /// Links a durable node at `where`, a link of the chain.
   void link(std::uint64_t& where, const Node<T>* node) {
     policy_.store(where, policy_.link_of(node));
     policy_.flush(&where, sizeof where);
     policy_.fence();
   }
-  /// Takes the node that `where` leads to out of the chain.
+  /// Removes the node that `where` links from the chain.
   void unlink(std::uint64_t& where) {
     const std::uint64_t link = where;
     policy_.store(where, at(link)->next);
@@ -69,7 +70,7 @@ public:
     policy_.fence();
     heap_.give_back(link, sizeof(Node<T>));
   }
-  /// Links several runs of nodes, all made and fenced, with one fence.
+  /// Links several runs of durable nodes with one fence.
   void link_runs(const std::vector<std::pair<std::uint64_t*, const Node<T>*>>& runs) {
     for (const auto& [where, node] : runs) {
       policy_.store(*where, policy_.link_of(node));
@@ -77,7 +78,7 @@ public:
     }
     policy_.fence();
   }
-  /// Gives nodes back that were made and never linked.
+  /// Frees nodes that were made and never linked.
   void drop(const std::vector<Node<T>*>& nodes) {
     for (const Node<T>* node : nodes)
       heap_.give_back(policy_.link_of(node), sizeof *node);
@@ -94,8 +95,8 @@ public:
     heap_.reset();
   }
 
-  /// At open, once: walks the chain and takes the memory of its nodes; calls visit(where, node) for
-  /// each, which may refuse it. Fails with failed_check, which names the link that is wrong.
+  /// At open, once: walks the chain and claims the memory of its nodes; calls visit(where, node)
+  /// for each, which may refuse it. Fails with failed_check, which names the wrong link.
   template <class Visit>
   Status recover(Visit visit) {
     for (std::uint64_t* where = &root_.head; *where != 0;) {

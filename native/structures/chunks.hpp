@@ -1,8 +1,8 @@
-// The chunks of memory that a structure has taken: a table of links in its root.
+// The chunks of memory that a structure has allocated: a table of links in its root.
 //
-// Sizes          chunk k has unit << (k / 8) bytes, so that at most an eighth of what a structure
-//                takes lies idle, and its size needs no room on the medium. 168 chunks reach
-//                2^24 units.
+// Sizes          chunk k has unit << (k / 8) bytes: at most an eighth of a structure's memory is
+//                unused, and the size of a chunk does not have to be stored. 168 chunks have 2^24
+//                units.
 // Durability     a link appears together with its memory (PersistencePolicy::allocate is atomic).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nearfar::structures {
 
-/// Links of chunks, 0 where none is. Zeroed memory is an empty table.
+/// Links of chunks; 0: none. Zeroed memory is an empty table.
 struct ChunkTable {
   static constexpr unsigned capacity = 168;
   std::uint64_t chunk[capacity];

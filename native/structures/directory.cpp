@@ -11,7 +11,7 @@ DirectoryEntry Directory::fill(Level& level, std::uint64_t hash) {
   DirectoryEntry below = level.older->at(hash);
   if (!below) below = fill(*level.older, hash);
   if (!below) return {};
-  // A split that set this entry meanwhile knows better, and stays.
+  // If a concurrent split has set this entry, its value is newer, and stays.
   std::uint64_t seen = 0;
   std::atomic<std::uint64_t>& slot = level.slots[hash >> level.shift];
   return slot.compare_exchange_strong(seen, below.word(), std::memory_order_acq_rel)

@@ -1,10 +1,10 @@
 // The directory of extendible hashing, in DRAM: top bits of a hash -> segment.
 //
 // Growth         doubling makes a level of zeros in constant time; an entry is filled from the
-//                level below when it is first looked at. So growth does not pause, however large
+//                level below when it is first read. Growth therefore does not pause, however large
 //                the directory is. Old levels are kept: together they are at most as large as the
 //                newest.
-// Volatile       segments carry what rebuilds it (segments.hpp).
+// Volatile       it is rebuilt from the segments (segments.hpp).
 // Thread safety  find() by any thread at any time; reserve() and set() exclude each other.
 // Source         extendible hashing: Fagin et al. 1979; segments below it: CCEH, Nam et al. 2019.
 #pragma once
@@ -19,14 +19,14 @@
 
 namespace nearfar::structures {
 
-/// A segment's address with the number of hash bits that all its entries share. 0: none.
+/// A segment's address with the number of hash bits that all its entries have in common. 0: none.
 class DirectoryEntry {
 public:
   static constexpr unsigned max_depth = 26;
 
   DirectoryEntry() = default;
   explicit DirectoryEntry(std::uint64_t word) : word_(word) {}
-  /// `segment` lies on a cache line, so that its low bits have room for the depth.
+  /// `segment` is aligned to a cache line; its low bits hold the depth.
   DirectoryEntry(const void* segment, unsigned depth)
       : word_(reinterpret_cast<std::uintptr_t>(segment) | depth) {}
 
@@ -37,7 +37,7 @@ public:
     return reinterpret_cast<T*>(word_ & ~std::uint64_t{63});
   }
   unsigned depth() const { return static_cast<unsigned>(word_ & 63); }
-  /// The hash bits that all entries share.
+  /// The hash bits that all entries have in common.
   std::uint64_t mask() const { return ~std::uint64_t{0} << (64 - depth()); }
   friend bool operator==(DirectoryEntry, DirectoryEntry) = default;
 
@@ -61,11 +61,11 @@ public:
     return fill(*level, hash);
   }
 
-  /// Makes room for segments of this depth. Fails with no_space; then nothing has changed.
+  /// Makes room for segments of this depth. Errors: no_space, without an effect.
   Status reserve(unsigned depth);
 
-  /// Makes all hashes that begin with the `entry.depth()` bits of `prefix` lead to the entry.
-  /// Room for its depth was reserved.
+  /// Sets the entry for all hashes that begin with the `entry.depth()` bits of `prefix`. Room for
+  /// its depth must be reserved.
   void set(std::uint64_t prefix, DirectoryEntry entry);
 
   /// Forgets all segments. No other call may run.

@@ -1,13 +1,13 @@
-// Words of the four slots of a cache line, compared at once.
+// Compares the words of the four slots of a cache line at once.
 //
 // Layout         a slot has 16 bytes: a value, then its word.
-// Why            while a line is on its way from memory, instructions that need it occupy the core's
-//                scheduler; the fewer they are, the more look-ups are in flight. Four comparisons in
-//                vector registers take 17 instructions, in general ones 28 (GCC 12).
-// Thread safety  the line may be stored to meanwhile: each word is read in one piece, after earlier
-//                loads of the caller and before later ones (x86 loads are ordered; assembly keeps
-//                the compiler from moving them). ThreadSanitizer and bench/miss_counter do not see
-//                assembly and read the words one by one.
+// Purpose        while a line is fetched from memory, instructions that require it occupy the
+//                core's scheduler: with fewer of them, more look-ups are in flight. Four
+//                comparisons in vector registers take 17 instructions, in general ones 28 (GCC 12).
+// Thread safety  other threads may store to the line: each word is read atomically, after earlier
+//                loads of the caller and before later ones (x86 loads are ordered; assembly
+//                prevents the compiler from moving them). ThreadSanitizer and bench/miss_counter do
+//                not see assembly; for them, the words are read one by one.
 #pragma once
 
 #include <cstdint>

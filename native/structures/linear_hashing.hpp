@@ -1,13 +1,14 @@
-// Linear hashing: buckets that come one at a time, for map_atomic and map_tx.
+// Linear hashing: buckets are added one at a time; for map_atomic and map_tx.
 //
-// Shape          10 buckets at first. Bucket 10 * 2^k + i is split off bucket i's descendants, one
-//                after the other in the order of their numbers; a round ends with twice as many as
-//                it began with. Heads of buckets lie in segments, each as long as all before it,
-//                that are taken when their first bucket comes and are kept.
+// Shape          10 buckets at first. Buckets are split in the order of their numbers: in the round
+//                that begins with 10 * 2^k buckets, splitting bucket i adds bucket 10 * 2^k + i; a
+//                round ends with twice as many as it began with. Heads of buckets are in segments,
+//                each as long as all before it, that are allocated with their first bucket and
+//                kept.
 // Growth         an insertion splits one bucket while there are more than 3 entries for 2 buckets;
-//                a removal joins one while there are fewer entries than buckets. So no operation
-//                touches more than two chains, and none waits for a segment to be cleared: a head
-//                is made when its bucket is.
+//                a removal joins one while there are fewer entries than buckets. An operation
+//                therefore touches at most two chains, and does not clear a segment: a head is
+//                initialized with its bucket.
 // Source         Litwin 1980. The hash is that of PMDK's example maps, so that chains compare;
 //                their buckets double all at once, at chains over 10 (or over 5 with more than 2
 //                entries a bucket).
@@ -33,7 +34,7 @@ inline constexpr std::uint64_t initial_buckets = 10;
 inline constexpr unsigned bucket_segments = 32; ///< 2 * 10^10 buckets; hashes are below p
 inline constexpr std::uint64_t max_buckets = initial_buckets << (bucket_segments - 1);
 
-/// Buckets at the begin of the round in which there are so many.
+/// Number of buckets at the beginning of the round in which there are `buckets`.
 constexpr std::uint64_t round_of(std::uint64_t buckets) {
   return initial_buckets << (std::bit_width(buckets / initial_buckets) - 1);
 }
@@ -42,7 +43,7 @@ constexpr std::uint64_t bucket_of(std::uint64_t hash, std::uint64_t buckets) {
   const std::uint64_t place = hash % (2 * round);
   return place < buckets ? place : place - round;
 }
-/// The bucket that this one is split off from, and joined with. Not of the first ones.
+/// The bucket that this one was split from, and is joined with. Not for the initial buckets.
 constexpr std::uint64_t parent_of(std::uint64_t bucket) { return bucket - round_of(bucket); }
 
 constexpr bool wants_split(std::uint64_t entries, std::uint64_t buckets) {

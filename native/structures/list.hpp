@@ -1,4 +1,4 @@
-// A persistent sorted list of keys: a set that is walked from its head. Invariants, durability
+// A persistent sorted list of keys: a set that is searched from its head. Invariants, durability
 // order, thread safety and errors: sorted.hpp.
 #pragma once
 

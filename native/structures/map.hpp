@@ -2,34 +2,34 @@
 //
 // Shape          a directory in DRAM (directory.hpp) leads from the top bits of a hash to a segment
 //                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
-//                An entry lies in one of four successive buckets of its group, from its home on.
+//                An entry is in one of four successive buckets of its group, from its home on.
 //                A group without room splits its segment.
 // Word           the hash with its top bit set, which the segment implies; so 0 is "free",
 //                and every key can be stored. Keys of up to 8 bytes are the hash itself (a
-//                bijection); other keys, and values over 8 bytes, lie in a record that the value
+//                bijection); other keys, and values over 8 bytes, are in a record that the value
 //                word links.
-// Invariants     a slot holds an entry if its word has the bits of its segment's prefix; any other
-//                word is free room (entries that moved out in a split stay behind, and are that).
-//                A key is in one slot at most. A record is linked by one slot. A bucket is marked
-//                if one of its entries lies elsewhere; marks are rebuilt at open and need no flush.
+// Invariants     a slot holds an entry if its word has the bits of its segment's prefix; otherwise
+//                it is free (a split leaves the words of moved entries, whose slots are then free).
+//                A key is in at most one slot. A record is linked by one slot. A bucket is marked
+//                if one of its entries is in another one; marks are rebuilt at open, and not
+//                flushed.
 // Durability     insert: [record, flush, fence,] value, word - in this order in one line - flush,
 //                fence. Replace: [record, flush, fence,] value, flush, fence. Remove: word = 0,
 //                flush, fence; then its record is free. Split: contents of the new segment, flush,
-//                fence, its birth word, flush, fence; then what moved is free in the old one.
-//                Clear: one store of the epoch, flush, fence. So every call but bulk_load() is
-//                atomic, and durable when it returns. Opening stores marks alone.
-// Memory         records come from node_heap.hpp (recovery by reachability): no leaks, no fences for
-//                it. Removed entries leave room for others; segments are given back by clear()
-//                alone.
-// Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
-// Thread safety  get, get_many, contains, insert, put, remove by any
-//                number of threads: writers exclude each
-//                other by group, readers take no lock and never see what is not yet durable.
-//                size() is exact when no writer runs. No writer may run during open, bulk_load,
-//                for_each and verify, and no other thread at all during clear: it frees the
-//                segments and records that a reader may be in. clear() refuses where it finds
+//                fence, its birth word, flush, fence; then the slots of moved entries are free in
+//                the old one. Clear: one store of the epoch, flush, fence. Every call but
+//                bulk_load() is atomic, and durable when it returns. Opening only stores marks.
+// Memory         records are allocated by node_heap.hpp (recovery by reachability), without leaks
+//                and fences. Slots of removed entries are reused; only clear() frees segments.
+// Growth         a split moves the entries of one segment (16 KiB); operations on others do not
+//                wait.
+// Thread safety  get, get_many, contains, insert, put, remove by any number of threads: writers
+//                exclude each other by group, readers acquire no lock and never see data that is
+//                not durable yet. size() is exact when no writer runs. No writer may run during
+//                open, bulk_load, for_each and verify, and no other thread at all during clear: it
+//                frees the segments and records that a reader may use. clear() refuses if it finds
 //                a lock held, but readers hold none.
-// Errors         no_space (pool full, or 2^26 segments): nothing has changed. bad_input: an entry
+// Errors         no_space (pool full, or 2^26 segments): without an effect. bad_input: an entry
 //                over 1 MiB. failed_check: the pool is damaged. os_error: msync failed.
 #pragma once
 
@@ -65,14 +65,14 @@ class Map {
 public:
   using KeyIn = std::remove_cvref_t<typename K::In>;
 
-  /// Recovers the map that lies at `root`. Fails with failed_check where it is damaged.
+  /// Recovers the map at `root`. Fails with failed_check if it is damaged.
   static Result<std::unique_ptr<Map>> open(PersistencePolicy& medium, MapRoot& root) {
     std::unique_ptr<Map> map(new Map(medium, root));
     if (Status found = map->recover(false); !found) return found.error();
     return map;
   }
 
-  /// False, and nothing changed, if the key is there.
+  /// False, without an effect, if the key is there.
   Result<bool> insert(typename K::In key, typename V::In value) { return store(key, value, false); }
   /// Inserts or replaces; true if the key was not there.
   Result<bool> put(typename K::In key, typename V::In value) { return store(key, value, true); }
@@ -80,8 +80,8 @@ public:
   bool get(typename K::In key, typename V::Out& value) const { return look(key, &value); }
   bool contains(typename K::In key) const { return look(key, nullptr); }
   /// Looks up all keys: found[i], and then values[i]. Lines are fetched `fetched_ahead` keys in
-  /// advance, so that misses of the caches overlap. Each look-up is as get(); they are not one
-  /// moment's. The spans have one length.
+  /// advance, so that cache misses overlap. Each look-up is as by get(); all together are not
+  /// atomic. The spans have the same length.
   void get_many(std::span<const KeyIn> keys, std::span<typename V::Out> values,
                 std::span<bool> found) const;
 
@@ -113,7 +113,7 @@ public:
     return static_cast<std::size_t>(sum);
   }
 
-  /// Fails with bad_input, and changes nothing, where it finds that a thread writes.
+  /// Fails with bad_input, without an effect, if it detects a writer.
   Status clear() {
     const std::unique_lock creating(planting_, std::try_to_lock);
     if (!creating || std::ranges::any_of(locks_, &SeqLock::is_held))
@@ -124,12 +124,12 @@ public:
     return Done{};
   }
 
-  /// Puts all pairs (key, value), with few fences: durable together when it returns, but a crash
-  /// before that may leave any part of them.
+  /// Puts all pairs (key, value), with few fences. All are durable when it returns; a crash before
+  /// that may leave any part of them.
   template <class Pairs>
   Status bulk_load(const Pairs& pairs);
 
-  /// Calls visit(key, value) for each entry, in no order.
+  /// Calls visit(key, value) for each entry, in any order.
   template <class Visit>
   void for_each(Visit visit) const {
     directory_.for_each([&](std::uint64_t prefix, DirectoryEntry entry) {
@@ -143,8 +143,8 @@ public:
     });
   }
 
-  /// Checks all invariants anew, from the pool alone. Fails with failed_check, which names the
-  /// offset of what is wrong.
+  /// Checks all invariants again, only from the pool. Fails with failed_check, which names the
+  /// offset of the error.
   Status verify() const {
     Map fresh(policy_, root_);
     if (Status found = fresh.recover(true); !found) return found;
@@ -161,7 +161,7 @@ private:
   static constexpr unsigned buckets = 16;           ///< to a group
   static constexpr std::uint64_t mark = buckets;    ///< the lowest bit of a group's number
   static constexpr unsigned slots = slots_per_line; ///< to a bucket
-  static constexpr unsigned window = 4;             ///< buckets an entry may lie in
+  static constexpr unsigned window = 4;             ///< buckets that an entry may be in
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
   static constexpr std::size_t fetched_ahead = 32;
   static constexpr unsigned row_bits = 6; ///< top bits of a hash, which choose a row of locks
@@ -200,8 +200,8 @@ private:
   static std::size_t place_of(DirectoryEntry entry, const MapSlot* slot) {
     return static_cast<std::size_t>(slot - entry.template segment<MapSlot>());
   }
-  /// The locks of a segment, one for each group. All hashes that lead to the segment have them, also
-  /// where its depth is less than `row_bits`.
+  /// The locks of a segment, one for each group: the same for all hashes of the segment, also if
+  /// its depth is less than `row_bits`.
   std::span<SeqLock, groups> locks_of(DirectoryEntry entry, std::uint64_t hash) const {
     const std::size_t row = (hash & entry.mask()) >> (64 - row_bits);
     return std::span<SeqLock, groups>(&locks_[row * groups], groups);
@@ -214,8 +214,8 @@ private:
     return result;
   }
 
-  /// The first slot of the line that is free - whose word has not the bits of the segment's prefix
-  /// - or null.
+  /// The first free slot of the line, whose word does not have the bits of the segment's prefix, or
+  /// null.
   static MapSlot* unused(MapSlot* line, std::uint64_t word, std::uint64_t mask) {
     const unsigned found = ~slots_with(line, word, mask) & all_slots;
     return found != 0 ? line + std::countr_zero(found) : nullptr;
@@ -238,8 +238,8 @@ private:
       return slot;
     return marked(home) ? find_away(entry, hash, key, still) : nullptr;
   }
-  /// Few look-ups come here: a call keeps what all of them execute short, so that a core has more
-  /// of them in flight.
+  /// A function of its own for the few look-ups that come here: the code of all others stays short,
+  /// so that a core has more of them in flight.
   template <class Still>
   [[gnu::noinline]] MapSlot* find_away(DirectoryEntry entry, std::uint64_t hash, typename K::In key,
                                        Still still) const {
@@ -248,7 +248,7 @@ private:
       slot = find_in(bucket(entry, hash, i), hash, key, still);
     return slot;
   }
-  /// For the holder of the lock: where the key is, or else the first free slot for it.
+  /// For the holder of the lock: the slot of the key, or the first free one for it.
   Probe probe(DirectoryEntry entry, std::uint64_t hash, typename K::In key) const {
     if (MapSlot* slot = find(entry, hash, key, [] { return true; })) return {slot, nullptr};
     MapSlot* free = nullptr;
@@ -274,7 +274,7 @@ private:
       return records_.has_key(load(value), K::bytes(key), still);
   }
 
-  /// Turns a value word into key and value, either of which may be null. False: it changed.
+  /// Reads key and value from a value word; either may be null. False if the word has changed.
   template <class Still>
   bool read(std::uint64_t word, std::uint64_t hash, typename K::Out* key, typename V::Out* value,
             Still still) const {
@@ -301,7 +301,7 @@ private:
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
   std::uint64_t set(DirectoryEntry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
-  /// The bulk loader's own insert: no lock, no fence. The record it replaced, or 0.
+  /// Insertion for the bulk loader, without lock and fence. Returns the replaced record, or 0.
   Result<std::uint64_t> publish(typename K::In key, std::uint64_t value);
   Status publish_all(const std::vector<std::uint64_t>& words, auto from);
   Status create_first_segment(std::uint64_t hash);

@@ -41,7 +41,7 @@ Status AtomicChains<Objects>::create(PMEMoid& root) {
   return start();
 }
 
-/// Makes the first buckets; a crash may have come before.
+/// Makes the first buckets, also after a crash that interrupted this.
 template <class Objects>
 Status AtomicChains<Objects>::start() {
   header_->hash = {};
@@ -156,7 +156,7 @@ Status AtomicChains<Objects>::join() {
   return Done{};
 }
 
-/// Moves what belongs into the last bucket there from its parent.
+/// Moves the entries of the last bucket there from its parent.
 template <class Objects>
 Status AtomicChains<Objects>::fill_from_parent(std::uint64_t bucket) {
   bool moved = true;

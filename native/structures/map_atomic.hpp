@@ -1,14 +1,14 @@
 // A hash map of doubly linked buckets, changed by libpmemobj's atomic list operations, after PMDK's
 // hashmap_atomic.
 //
-// Invariants    every entry is in the circular list of its bucket (linear_hashing.hpp), but for
-//               those that a crash left with the last bucket's parent, or that bucket, while it was
-//               split or joined; `entries` is their number unless `entries_dirty`.
+// Invariants    every entry is in the circular list of its bucket (linear_hashing.hpp). Exception:
+//               a crash during a split or join leaves entries of the last bucket in its parent, or
+//               the reverse. `entries` is their number unless `entries_dirty`.
 // Durability    insertion: entries_dirty = 1; the entry's contents, then allocation and links in
 //               one redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Split:
 //               [a segment,] the new head, the number of buckets, then entries one by one, each
 //               moved by one redo log. Join: entries likewise, then the number of buckets. open()
-//               counts anew if it must, and finishes a split or undoes half a join.
+//               counts again if necessary, and completes a split or undoes half a join.
 // Growth        one bucket at a time. PMDK's map moves all entries at once.
 // Thread safety, errors  structures/pmdk_map.hpp.
 #pragma once
@@ -69,7 +69,8 @@ private:
   }
   PMEMoid find(std::uint64_t bucket, std::uint64_t key) const;
 
-  /// Calls visit(handle, entry) for each entry of a bucket; it may move that entry elsewhere.
+  /// Calls visit(handle, entry) for each entry of a bucket; it may move that entry to another
+  /// bucket.
   template <class Visit>
   void each_in(std::uint64_t bucket, Visit visit) const {
     const PMEMoid first = head(bucket).first;

@@ -1,4 +1,4 @@
-// The longer members of Map; included by map.hpp alone.
+// The longer members of Map; included only by map.hpp.
 #pragma once
 
 #include "structures/map.hpp"
@@ -17,13 +17,13 @@ bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
     const auto still = [&] { return lock.still(version); };
     MapSlot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
-    // A split sets the directory under the lock: an entry that stood until now stood all the time.
+    // A split sets the directory under the lock: an entry that is there now was there all the time.
     if (directory_.find(hash) == entry && still()) [[likely]]
       return slot != nullptr;
   }
 }
 
-/// Begins to fetch the line of a key's home.
+/// Prefetches the line of a key's home.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::fetch(typename K::In key) const {
   const std::uint64_t hash = hash_of(key);
@@ -52,8 +52,8 @@ Result<std::uint64_t> Map<PersistencePolicy, Key, Value, groups>::value_word(typ
     return records_.write(key_in_word ? std::string_view() : K::bytes(key), V::bytes(value));
 }
 
-/// Stores the value where the key is, or a new entry in the free slot, and begins the write-back.
-/// Returns the value word it replaced, or 0.
+/// Stores the value in the key's slot, or a new entry in the free slot, and begins the write-back.
+/// Returns the replaced value word, or 0.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 std::uint64_t Map<PersistencePolicy, Key, Value, groups>::set(DirectoryEntry entry,
                                                               std::uint64_t hash, Probe at,
@@ -218,8 +218,9 @@ Status Map<PersistencePolicy, Key, Value, groups>::split(std::uint64_t hash) {
   return Done{};
 }
 
-/// Copies the entries whose word has the top `depth` bits of `word` to the same places of a new
-/// segment, and makes the rest of it free. Left behind, they are free there once the depth is set.
+/// Copies the entries whose word has the top `depth` bits of `word` to the same slots of a new
+/// segment, and marks its other slots as free. In the old segment, their slots are free once the
+/// depth is set.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::move_upper(DirectoryEntry from, MapSlot* to,
                                                             std::uint64_t word, unsigned depth) {
@@ -250,8 +251,8 @@ bool Map<PersistencePolicy, Key, Value, groups>::each_live(std::uint64_t prefix,
   return true;
 }
 
-/// Whether an entry may lie where it does. Takes its record; compares it and looks for the key's
-/// double if `thorough`.
+/// Whether the slot of an entry is valid. Claims its record; if `thorough`, compares it and
+/// searches for a duplicate of the key.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 bool Map<PersistencePolicy, Key, Value, groups>::sound(const MapSlot& slot, DirectoryEntry entry,
                                                        std::uint64_t hash, bool thorough) {
@@ -265,8 +266,8 @@ bool Map<PersistencePolicy, Key, Value, groups>::sound(const MapSlot& slot, Dire
   return hash_of(key) == hash && probe(entry, hash, key).found == &slot;
 }
 
-/// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
-/// Looks only at entries away from home one by one, because a split waits for this.
+/// Marks the buckets with an entry in another bucket, and no others. Not flushed: repeated at open.
+/// Visits only entries outside of their home one by one, because a split waits for this.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::mark_homes(std::uint64_t prefix,
                                                             DirectoryEntry entry) {
@@ -315,7 +316,7 @@ Status Map<PersistencePolicy, Key, Value, groups>::recover(bool thorough) {
       .try_next("restore the pool from a copy");
 }
 
-/// After a clear: nothing is known of any segment or record.
+/// After a clear: forgets all segments and records.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::forget() {
   directory_.clear();

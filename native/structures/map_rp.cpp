@@ -13,8 +13,8 @@ constexpr std::size_t longest_probe = 150;
 
 std::uint64_t fullest(std::uint64_t capacity) { return capacity / 2; }
 
-/// The slot an entry belongs in, the capacity being a power of two. Never 0, which marks a slot
-/// that was never used.
+/// The home slot of an entry; the capacity is a power of two. Never 0, which marks a slot that was
+/// never used.
 std::uint64_t home(std::uint64_t key, std::uint64_t capacity) {
   const std::uint64_t slot = mix(key) & (capacity - 1);
   return slot == 0 ? 1 : slot;
@@ -25,7 +25,7 @@ std::uint64_t next_slot(std::uint64_t slot, std::uint64_t capacity) {
   return slot == 0 ? 1 : slot;
 }
 
-/// How far a slot is from an entry's home. The mark of a removed one falls to the mask.
+/// Distance of a slot from an entry's home. The mask clears the mark of a removed entry.
 std::uint64_t distance(std::uint64_t hash, std::uint64_t slot, std::uint64_t capacity) {
   return (slot + capacity - hash) & (capacity - 1);
 }
@@ -37,7 +37,7 @@ Error no_place() {
 
 } // namespace
 
-/// The words an operation changes, gathered to be published at once.
+/// The words that an operation changes, collected to be published at once.
 template <class Objects>
 struct RobinHood<Objects>::Change {
   Header* header;
@@ -54,8 +54,8 @@ struct RobinHood<Objects>::Change {
   void count_one() { batch.set(header->entries, header->entries + 1); }
 };
 
-/// Puts an entry in its place and moves on those it displaces. The writer's write() must not show
-/// before all is done, or must show at once: each slot is looked at once only.
+/// Inserts an entry and moves those that it displaces. The writer's write() must have an effect
+/// either only after all is done, or immediately: each slot is read only once.
 template <class Objects>
 template <class Writer>
 auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid value,
@@ -165,7 +165,7 @@ Result<std::optional<PMEMoid>> RobinHood<Objects>::remove(std::uint64_t key) {
 
 template <class Objects>
 Status RobinHood<Objects>::rebuild(std::uint64_t capacity) {
-  /// Writes at once: the new array is invisible before it is published.
+  /// Writes immediately: the new array is invisible before it is published.
   struct Filler {
     Header* header;
     void write(MapSlot& slot, const MapSlot& value) { slot = value; }

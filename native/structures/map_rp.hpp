@@ -9,9 +9,9 @@
 //               end of the old one at once; a crash before leaves the old array as it was.
 // Growth        all at once, at half full; halves likewise, below a quarter: a pause that
 //               grows with the map (benchmarks/results has figures). It is kept, because this
-//               map is the yardstick "as PMDK does it": entries moved one by one would each have
-//               to be published, and be found in two arrays. Who wants no pause takes `map`.
-// Thread safety, errors  structures/pmdk_map.hpp; os_error where no place is found for an entry
+//               map is the reference for PMDK's method: entries moved one by one would each have to
+//               be published, and be found in two arrays. `map` has no such pause.
+// Thread safety, errors  structures/pmdk_map.hpp; os_error if no slot is found for an entry
 //               within `longest_probe` slots.
 #pragma once
 

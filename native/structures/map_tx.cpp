@@ -106,8 +106,8 @@ bool TxChains<Objects>::log_chain(PMEMoid& head) const {
   return logged;
 }
 
-/// Without room for it there are fewer buckets: the map is slower, and whole. It must not fail
-/// then, for that would undo the caller's transaction.
+/// Without memory for it there are fewer buckets: the map is slower, but correct. It must not fail
+/// then, because that would undo the caller's transaction.
 template <class Objects>
 Status TxChains<Objects>::split() {
   const std::uint64_t made = header_->buckets.count;

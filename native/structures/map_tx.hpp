@@ -3,10 +3,11 @@
 //
 // Invariants    every entry is in the chain of its bucket (linear_hashing.hpp), once; `entries` is
 //               their number.
-// Durability    each operation is one transaction: what it overwrites is logged before, what it
-//               allocated or freed becomes so at its commit. A split or join after it is another
-//               one. Inside a transaction of the caller both become durable with that one, or are
-//               undone with it. open() finds all done: libpmemobj has undone what was under way.
+// Durability    each operation is one transaction: data is logged before it is overwritten, and
+//               allocations and frees take effect at its commit. A split or join after it is
+//               another one. Inside a transaction of the caller both become durable with that one,
+//               or are undone with it. open() has nothing to do: libpmemobj has undone unfinished
+//               ones.
 // Growth        one bucket at a time. PMDK's map moves all entries in one transaction.
 // Thread safety, errors  structures/pmdk_map.hpp.
 #pragma once

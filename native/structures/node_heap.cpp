@@ -67,7 +67,7 @@ void VolatileSlabIndex::delist(std::uint32_t slab) {
   slabs_[slab].position = none;
 }
 
-/// A free slab becomes one of slots of this size, or, if that is slab_bytes, one of a row.
+/// Assigns a free slab to slots of this size, or, if that is slab_bytes, to a row of whole slabs.
 void VolatileSlabIndex::assign(std::uint32_t slab, std::size_t slot_bytes) {
   delist(slab);
   slabs_[slab].slot_bytes = static_cast<std::uint32_t>(slot_bytes);

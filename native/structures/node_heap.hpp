@@ -1,14 +1,14 @@
-// Memory for nodes: slabs of equal slots in chunks of the pool, whose free state is in DRAM alone.
+// Memory for nodes: slabs of equal slots in chunks of the pool; which slots are free is kept only
+// in DRAM.
 //
-// Why            recovery by reachability. Nothing about which node is free is persistent, so that
-//                taking and returning a node costs no flush and no fence, and nothing can leak: at
-//                open the structure walks its nodes and claims each; all the rest is free. In
-//                addition to it stands a walk at open (about 10 ns a node that is in the cache, a
-//                miss else).
-// Slabs          16 KiB for slots of one size (16 bytes to 8 KiB); larger nodes take whole slabs
-//                in a row, up to 1 MiB. A slab's size follows from the first node claimed in it.
+// Recovery       by reachability: which nodes are free is not persistent, so that allocating and
+//                freeing a node costs no flush and no fence, and nothing can leak. At open the
+//                structure walks its nodes and claims each; all others are free. The walk costs
+//                about 10 ns a node in the cache, otherwise a miss.
+// Slabs          16 KiB for slots of one size (16 bytes to 8 KiB); larger nodes take adjacent whole
+//                slabs, up to 1 MiB. The first node claimed in a slab determines its slot size.
 // Durability     the links of chunks appear with their memory (PersistencePolicy::allocate). A node
-//                that is not linked when the power fails was never taken.
+//                that is not linked when power fails is free afterwards.
 // Thread safety  all members may be called by several threads, but claim() and reset().
 #pragma once
 
@@ -26,25 +26,26 @@ namespace nearfar::structures {
 inline constexpr std::size_t slab_bytes = 16 << 10;
 inline constexpr std::size_t largest_node_bytes = 1 << 20;
 
-/// The volatile half: which slots of which slabs are taken. Knows links alone, not memory.
+/// The volatile part: the slots of each slab that are in use. Has only links, no memory.
 class VolatileSlabIndex {
 public:
-  /// The link of free memory for a node, or 0 where no chunk has room.
+  /// The link of free memory for a node, or 0 if no chunk has any.
   std::uint64_t take(std::size_t bytes);
   void give_back(std::uint64_t link, std::size_t bytes);
-  /// Takes memory that a node has already. False where no node of this size can lie there: outside
-  /// of all chunks, across slots, or over another node.
+  /// Claims the memory of an existing node. False if no node of this size can be there: outside of
+  /// all chunks, across slots, or over another node.
   bool claim(std::uint64_t link, std::size_t bytes);
 
-  /// Whether `link` is where a slot of the smallest size could begin.
+  /// Whether a slot of the smallest size could begin at `link`.
   bool contains(std::uint64_t link) const;
   /// Chunks are added in the order of their links' table.
   void add_chunk(std::uint64_t link, std::size_t slabs);
-  /// All is free again.
+  /// Frees everything.
   void reset();
   std::uint64_t taken_bytes() const { return taken_bytes_; }
 
-  /// Bytes of the medium that a node of this size takes, with its part of what its slab cannot use.
+  /// Bytes of the medium that a node of this size takes, including its part of the slab's unused
+  /// bytes.
   static std::size_t footprint(std::size_t bytes);
 
 private:
@@ -111,12 +112,12 @@ public:
     const std::lock_guard guard(mutex_);
     index_.give_back(link, bytes);
   }
-  /// Whether a node can lie at this link at all.
+  /// Whether a node can be at this link.
   bool contains(std::uint64_t link) const { return index_.contains(link); }
   bool claim(std::uint64_t link, std::size_t bytes) { return index_.claim(link, bytes); }
-  /// All is free again.
+  /// Frees everything.
   void reset() { index_.reset(); }
-  /// Reads the table of chunks anew; nothing is claimed.
+  /// Reads the table of chunks again; nothing is claimed.
   void restart() {
     index_ = VolatileSlabIndex();
     chunks_ = 0;

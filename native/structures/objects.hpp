@@ -1,20 +1,22 @@
-// Objects as map_atomic, map_tx and map_rp handle them: where they live, and what a change costs.
-// The policy these maps are built on, as persistence_policy.hpp is for the others.
+// Policies for the objects of map_atomic, map_tx and map_rp: their memory, and the operations that
+// change them. persistence_policy.hpp has those of the other structures.
 //
 // PoolObjects    libpmemobj's primitives: atomic allocation and lists, undo transactions, words
 //                published at once.
-// DramObjects    the volatile counterpart: a handle's offset is an address, nothing is logged and nothing survives.
-//                Memory comes from the allocator of the other volatile counterparts (node_heap.hpp), pieces over
+// DramObjects    the volatile counterpart: a handle's offset is an address, nothing is logged and
+//                nothing survives. Memory comes from the allocator of the other volatile
+//                counterparts (node_heap.hpp), pieces over
 //                1 MiB from the kernel. What was allocated goes with the object.
 //
-// Durability     PoolObjects: each call is atomic, and durable when it returns, but those of a
-//                transaction, durable with its outermost end, and of a batch, with its publish().
-// Errors         no_space where the pool is full. A call that fails has changed nothing, also in a
-//                transaction, which goes on. A transaction whose body fails is undone - with the
-//                caller's around it, if there is one; in DRAM nothing is, so a body may change
-//                things only once nothing can fail any more.
-// Thread safety  PoolObjects as libpmemobj: all, on different objects. DramObjects: those that
-//                change something take turns.
+// Durability     PoolObjects: each call is atomic, and durable when it returns. Those of a
+//                transaction are durable with its outermost end, those of a batch with its
+//                publish().
+// Errors         no_space if the pool is full. A failed call has no effect, also in a transaction,
+//                which continues. A transaction whose body fails is undone, with the caller's
+//                around it, if there is one. In DRAM nothing is undone: a body may make changes
+//                only when nothing can fail any more.
+// Thread safety  PoolObjects: as libpmemobj, all calls on different objects. DramObjects: calls
+//                that make changes exclude each other.
 #pragma once
 
 #include <array>
@@ -32,7 +34,7 @@
 
 namespace nearfar::structures {
 
-/// A circular list as libpmemobj's operations on lists want its head and its entries.
+/// A circular list in the form of libpmemobj's operations on lists.
 struct ListHead {
   PMEMoid first;
   PMEMmutex lock;
@@ -46,13 +48,13 @@ static_assert(sizeof(ListHead) == 80);
 /// Fills a new object, durably; `pool` is null in DRAM. As libpmemobj calls constructors.
 using Fill = int (*)(PMEMobjpool* pool, void* object, void* argument);
 
-/// The object behind a handle in a pool; null for a null handle.
+/// The object of a handle in a pool; null for a null handle.
 template <class T>
 T* direct(PMEMoid handle) {
   return static_cast<T*>(pmemobj_direct(handle));
 }
 
-/// The failure that libpmemobj left behind in errno: no_space where the pool is full.
+/// The failure that libpmemobj reports in errno: no_space if the pool is full.
 Error pool_error(const char* doing);
 
 class PoolObjects {
@@ -68,15 +70,15 @@ public:
   }
   void persist(const void* at, std::size_t bytes) const { pmemobj_persist(pool_, at, bytes); }
 
-  /// Takes memory and stores its handle at `where`, a place in the pool.
+  /// Allocates memory and stores its handle at `where`, an address in the pool.
   Status allocate(PMEMoid& where, std::size_t bytes, std::uint64_t type, bool zeroed) const;
 
-  /// A new entry at the front of a list; null if the pool is full. Links lie `links` bytes into it.
+  /// A new entry at the front of a list; null if the pool is full. `links`: offset of its links.
   PMEMoid list_insert(ListHead& head, std::size_t links, std::size_t bytes, std::uint64_t type,
                       Fill fill, void* argument) const {
     return pmemobj_list_insert_new(pool_, links, &head, head.first, 1, bytes, type, fill, argument);
   }
-  /// Takes an entry out of its list and frees it.
+  /// Removes an entry from its list and frees it.
   bool list_remove(ListHead& head, std::size_t links, PMEMoid entry, std::size_t) const {
     return pmemobj_list_remove(pool_, links, &head, entry, 1) == 0;
   }
@@ -84,10 +86,10 @@ public:
     return pmemobj_list_move(pool_, links, &from, links, &to, to.first, 1, entry) == 0;
   }
 
-  /// Runs body() -> Status in a transaction, nested if one is under way.
+  /// Runs body() -> Status in a transaction, nested if one is active.
   template <class Body>
   Status transact(const Body& body) const;
-  /// To be called in a transaction before a field is overwritten.
+  /// Call it in a transaction before a field is overwritten.
   template <class T>
   static bool log(const T& field) {
     return pmemobj_tx_xadd_range_direct(&field, sizeof field, POBJ_XADD_NO_ABORT) == 0;
@@ -106,7 +108,7 @@ public:
   class Batch {
   public:
     explicit Batch(const PoolObjects& objects) : pool_(objects.pool_) {}
-    /// Memory that is taken if the batch is published; null if the pool is full.
+    /// Memory that is allocated when the batch is published; null if the pool is full.
     PMEMoid reserve(std::size_t bytes, std::uint64_t type, bool zeroed) {
       const PMEMoid made =
           pmemobj_xreserve(pool_, &list_[count_], bytes, type, zeroed ? POBJ_XALLOC_ZERO : 0);

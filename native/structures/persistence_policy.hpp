@@ -1,21 +1,22 @@
-// Where a structure lives, and what a store costs there: the policy every structure is built on.
+// The policy on which every structure is built: its memory, and the operations that make stores
+// durable.
 //
-// Pmem           a pool: links are offsets from its base; what is flushed and then fenced survives.
-// Unflushed      the same code in the same pool without flushes and fences: a baseline for what
-//                they cost. A crash loses or tears what was stored.
-// Dram           the volatile counterpart: links are addresses; nothing survives. The same code shape; larger
-//                chunks come from the kernel in the same sizes, nodes from the same allocator
-//                (node_heap.hpp), which packs them tighter than malloc does: no straw man.
+// Pmem           a pool: links are offsets from its base; flushed and then fenced stores survive.
+// Unflushed      the same code in the same pool without flushes and fences: a baseline for their
+//                cost. A crash loses or tears stores.
+// Dram           the volatile counterpart: links are addresses; nothing survives. The code is the
+//                same; chunks come from the kernel in the same sizes, nodes from the same allocator
+//                (node_heap.hpp), which packs them more densely than malloc: a fair comparison.
 //
 // A medium of another kind (an image of memory under the crash explorer) offers the same members.
 //
 // Durability     flush() begins the write-back of lines, fence() returns when all write-backs this
 //                thread has begun are durable. On a medium that persists by msync, flush() itself
 //                waits. Every store, flush and fence is reported to storelog with the line of the
-//                structure that asked for it.
+//                structure that requested it.
 // Thread safety  all members may be called by several threads; allocate() on different words.
-// Errors         allocate(): no_space, and nothing has changed. A failed msync is remembered:
-//                failed() stays true, for what was promised durable may not be.
+// Errors         allocate(): no_space, without an effect. A failed msync is remembered: failed()
+//                stays true, because data that was reported as durable may not be.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,7 @@ public:
 
   explicit Persistent(persist::Pool& pool)
       : Persistent(pool.base(), pool.durability(), std::make_unique<persist::PoolStorage>(pool)) {}
-  /// Memory outside of a pool: an image, a test's buffer. Links count from `base`.
+  /// Memory outside of a pool: an image, or the buffer of a test. Links count from `base`.
   Persistent(std::byte* base, persist::Durability durability,
              std::unique_ptr<persist::StorageAllocator> allocator)
       : base_(base), write_back_(durability), allocator_(std::move(allocator)) {}
@@ -60,7 +61,7 @@ public:
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
   }
 
-  /// Stores a word in one piece, after all earlier stores.
+  /// Stores a word atomically, after all earlier stores.
   void store(std::uint64_t& word, std::uint64_t value, Site site = Site::current()) {
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
     if constexpr (enabled) storelog::store(&word, sizeof word, site);
@@ -90,7 +91,7 @@ private:
 using Pmem = Persistent<true>;
 using Unflushed = Persistent<false>;
 
-/// Ordinary memory, of one NUMA node if asked. What was allocated goes with the object.
+/// Ordinary memory, of one NUMA node if requested. The destructor frees all of it.
 class Dram {
 public:
   static constexpr bool durable = false;
@@ -115,8 +116,8 @@ public:
   bool failed() const { return false; }
 
 private:
-  /// What a small structure takes comes from the C library, which keeps such pieces: a mapping of
-  /// its own would cost ten microseconds to make, to touch and to end.
+  /// Memory of small structures comes from the C library, which reuses it: a mapping of its own
+  /// would cost ten microseconds to make, touch and unmap.
   static constexpr std::size_t largest_small = 64 << 10;
   struct Delete {
     void operator()(std::byte* block) const {
@@ -131,7 +132,7 @@ private:
   std::vector<Small> small_;
 };
 
-/// What a structure reports when an msync has failed.
+/// The error of a structure when an msync has failed.
 Error sync_failed();
 
 } // namespace nearfar::structures

@@ -1,20 +1,22 @@
-// map_atomic, map_tx and map_rp as their callers see them: one interface and one lock around the
-// three after PMDK's example hash maps, to compare with and to predict.
+// The interface of map_atomic, map_tx and map_rp, with a lock: three maps after PMDK's example hash
+// maps, for comparison and prediction.
 //
 // Source         the three maps in PMDK's examples (1.12), whose behavior is followed and whose
 //                code is not: 64-bit keys to object handles. Each core's header documents its
 //                invariants, its order of durability and how it grows.
 // Durability     every call is atomic, and durable when it returns; inside a transaction of the
-//                caller's, as its core says. open() finishes what a crash interrupted.
+//                caller's, as its core documents. open() completes operations that a crash
+//                interrupted.
 // Thread safety  get, insert, remove, size by any number of threads: readers share a lock, a writer
-//                has it alone until what it did is durable. A transaction of the caller's around a
-//                call is the caller's to guard: until it ends, others see what can be undone. open
-//                and verify require that no thread writes; for_each may not call the map.
-// Errors         no_space: nothing has changed (without room to grow a map is slower, and whole;
+//                holds it exclusively until its changes are durable. The caller guards a
+//                transaction of its own around a call: until it ends, other threads see changes
+//                that can be undone. open and verify require that no thread writes; for_each may
+//                not call the map.
+// Errors         no_space: without an effect (without memory to grow, a map is slower, but correct;
 //                map_rp refuses). failed_check: the pool is damaged.
 //
 // A Core has Objects (objects.hpp), create(root), open(root), insert, get, remove, size, for_each
-// and `const char* check()`: what is wrong with it, or null.
+// and `const char* check()`: an error of the map, or null.
 #pragma once
 
 #include <memory>
@@ -32,8 +34,8 @@ class PmdkMap {
 public:
   using Objects = typename Core::Objects;
 
-  /// Takes up the map whose handle lies at `root`, a place in the pool, or makes an empty one where
-  /// that is null.
+  /// Opens the map whose handle is at `root`, an address in the pool, or makes an empty one if that
+  /// is null.
   static Result<std::unique_ptr<PmdkMap>> open(Objects& objects, PMEMoid& root) {
     std::unique_ptr<PmdkMap> map(new PmdkMap(objects));
     Status ready = root.off == 0 ? map->core_.create(root) : map->core_.open(root);
@@ -50,7 +52,7 @@ public:
     const std::shared_lock guard(lock_);
     return core_.get(key);
   }
-  /// The value that was there. The object it names is the caller's.
+  /// Returns the removed value, whose object the caller owns.
   Result<std::optional<PMEMoid>> remove(std::uint64_t key) {
     const std::unique_lock guard(lock_);
     return core_.remove(key);
@@ -65,14 +67,14 @@ public:
     return core_.capacity();
   }
 
-  /// Calls visit(key, value) for each entry, in no order.
+  /// Calls visit(key, value) for each entry, in any order.
   template <class Visit>
   void for_each(Visit visit) const {
     const std::shared_lock guard(lock_);
     core_.for_each(visit);
   }
 
-  /// Checks all invariants, from the pool alone. Fails with failed_check.
+  /// Checks all invariants, only from the pool. Fails with failed_check.
   Status verify() const {
     const std::shared_lock guard(lock_);
     const char* wrong = core_.check();

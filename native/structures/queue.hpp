@@ -3,12 +3,12 @@
 // Invariants     the root's head links the oldest value; each node links the next younger.
 // Durability     push: node, flush, fence, the youngest's link to it, flush, fence. Pop: the head
 //                past the oldest, flush, fence; then its memory is free. Clear: the head, flush,
-//                fence. So every call but bulk_load() is atomic, and durable when it returns.
+//                fence. Every call but bulk_load() is atomic, and durable when it returns.
 // Memory         node_heap.hpp: rebuilt at open by walking the queue; nothing leaks.
-// Thread safety  push, pop, front, size by any number of threads: one lock, which a push takes only
-//                after its node is durable. The rest require that no other thread runs; for_each
-//                may not call the queue.
-// Errors         no_space: nothing has changed. failed_check: the pool is damaged. os_error: msync.
+// Thread safety  push, pop, front, size by any number of threads: one lock, which a push acquires
+//                only after its node is durable. The others require that no other thread runs;
+//                for_each may not call the queue.
+// Errors         no_space: without an effect. failed_check: the pool is damaged. os_error: msync.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace nearfar::structures {
 template <class PersistencePolicy, persist::storable T>
 class Queue {
 public:
-  /// Recovers the queue that lies at `root`. Fails with failed_check where it is damaged.
+  /// Recovers the queue at `root`. Fails with failed_check if it is damaged.
   static Result<std::unique_ptr<Queue>> open(PersistencePolicy& medium, ChainRoot& root) {
     std::unique_ptr<Queue> queue(new Queue(medium, root));
     if (Status found = queue->recover(); !found) return found.error();
@@ -41,7 +41,7 @@ public:
     return Done{};
   }
 
-  /// Takes the oldest value out; none if the queue is empty.
+  /// Removes and returns the oldest value; none if the queue is empty.
   Result<std::optional<T>> pop() {
     const std::lock_guard guard(mutex_);
     const Node<T>* oldest = chain_.at(chain_.head());
@@ -74,7 +74,7 @@ public:
     return Done{};
   }
 
-  /// Pushes many values with two fences in all; after a crash all of them are there, or none.
+  /// Pushes many values with two fences in total; after a crash all of them are there, or none.
   Status bulk_load(const std::vector<T>& values) {
     const std::lock_guard guard(mutex_);
     std::vector<Node<T>*> made;
@@ -105,7 +105,7 @@ public:
       visit(node->value);
   }
 
-  /// Checks all invariants anew, from the pool alone. Fails with failed_check.
+  /// Checks all invariants again, only from the pool. Fails with failed_check.
   Status verify() const {
     const std::lock_guard guard(mutex_);
     Queue fresh(policy_, root_);

@@ -2,9 +2,9 @@
 //
 // Layout         a word of sizes (key bytes | value bytes << 32), the key, the value, each padded
 //                with zeros to words. A record is never changed once it is linked.
-// Thread safety  a record may be taken away while it is read: all words are loaded and stored
-//                whole, and after the sizes were loaded the reader asks `still()` before it trusts
-//                them; what was read counts only if it is still true at the end.
+// Thread safety  a record may be freed while it is read: all words are loaded and stored
+//                atomically. After loading the sizes, the reader calls `still()` before it uses
+//                them; the data is valid only if `still()` is true at the end.
 #pragma once
 
 #include <string>
@@ -88,7 +88,7 @@ public:
     return sizes.key == key.size() && still() && equal_words(record + 1, key);
   }
 
-  /// Copies key and value out. False: the record went away under the reader.
+  /// Copies key and value. False if the record was freed during the reading.
   template <class Still>
   bool read(std::uint64_t link, std::string* key, std::string* value, Still still) const {
     const auto* record = policy_.template at<const std::uint64_t>(link);
@@ -105,12 +105,12 @@ public:
     return still();
   }
 
-  /// Gives the record's memory back. Nothing durable links it any more.
+  /// Frees the record, which no durable word links any more.
   void free(std::uint64_t link) {
     const auto* record = policy_.template at<const std::uint64_t>(link);
     heap_.give_back(link, RecordSizes::of(load(record[0])).bytes());
   }
-  /// At open: takes the memory of a record that is linked. False where none can lie there.
+  /// At open: claims the memory of a linked record. False if no record can be there.
   bool claim(std::uint64_t link) {
     if (!heap_.contains(link)) return false;
     const auto* record = policy_.template at<const std::uint64_t>(link);

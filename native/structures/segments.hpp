@@ -1,15 +1,15 @@
-// The persistent half of extendible hashing: segments, and the birth word of each.
+// The persistent part of extendible hashing: segments, and the birth word of each.
 //
-// What lies where  chunk k of the table has 4 << (k / 8) segments; births.chunk[k] links as many
-//                words, zero at first. A segment lives if its birth word has the current epoch:
+// Layout         chunk k of the table has 4 << (k / 8) segments; births.chunk[k] links as many
+//                words, zero at first. A segment is live if its birth word has the current epoch:
 //                    epoch : 32 | depth : 6 | prefix : 26
-//                Its depth and prefix are those it was born with and are never changed: later
-//                splits can be derived from the births of its children.
-// Invariants     a birth of depth d > 1 has an odd prefix, and its parent - who had the even one
-//                next to it - was born before, with a smaller depth.
-// Durability     contents of a segment, fence, birth word, fence: a segment that lives is whole.
-//                Clearing is one store of the epoch; what lived in another epoch is free.
-// Thread safety  take() by several threads; the rest by one alone.
+//                Its depth and prefix are those of its creation, and are never changed: later
+//                splits follow from the birth words of its children.
+// Invariants     a birth word of depth d > 1 has an odd prefix; its parent, which has the adjacent
+//                even one, was created before, with a smaller depth.
+// Durability     contents of a segment, fence, birth word, fence: a live segment is complete.
+//                Clearing is one store of the epoch; segments of another epoch are free.
+// Thread safety  take() by several threads; the others by one thread.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,12 @@ namespace nearfar::structures {
 /// In the pool. Zeroed memory is an empty set of segments in epoch 0.
 struct SegmentsRoot {
   std::uint64_t epoch;
-  std::uint64_t unused[7]; ///< the epoch has its line for itself
+  std::uint64_t unused[7]; ///< the epoch has a line of its own
   ChunkTable segments;
   ChunkTable births;
 };
 
-/// What a birth word says.
+/// Fields of a birth word.
 struct Birth {
   std::uint64_t epoch = 0;
   unsigned depth = 0;
@@ -48,7 +48,7 @@ struct Birth {
   }
 };
 
-/// A segment that was taken: where it lies, and the word that will give birth to it.
+/// An allocated segment: its address, and its birth word.
 struct Taken {
   std::byte* segment = nullptr;
   std::uint64_t* birth = nullptr;
@@ -59,7 +59,7 @@ class Segments {
 public:
   Segments(PersistencePolicy& medium, SegmentsRoot& root) : policy_(medium), root_(root) {}
 
-  /// A segment with undefined contents that does not live yet.
+  /// A segment with undefined contents that is not live yet.
   Result<Taken> take() {
     const std::lock_guard guard(mutex_);
     for (;; ++chunk_, next_ = 0) {
@@ -68,21 +68,21 @@ public:
       const std::size_t count = chunk_units(chunk_, first);
       auto* births = policy_.template at<std::uint64_t>(root_.births.chunk[chunk_]);
       for (; next_ < count; ++next_)
-        if (!lives(births[next_])) {
+        if (!is_live(births[next_])) {
           const std::size_t index = next_++;
           return Taken{segment(chunk_, index), births + index};
         }
     }
   }
 
-  /// Gives birth to it: durable before this returns. Its contents were flushed and fenced.
+  /// Makes it live, durably. Its contents must be flushed and fenced.
   void publish(const Taken& taken, unsigned depth, std::uint64_t prefix) {
     policy_.store(*taken.birth, Birth{root_.epoch, depth, prefix}.word());
     policy_.flush(taken.birth, sizeof *taken.birth);
     policy_.fence();
   }
 
-  /// Rebuilds the directory from the births. Fails with failed_check where they contradict each
+  /// Rebuilds the directory from the birth words. Fails with failed_check if they contradict each
   /// other.
   Status rebuild(Directory& directory) {
     std::vector<Born> all = births();
@@ -102,7 +102,7 @@ public:
     return Done{};
   }
 
-  /// All segments die at once.
+  /// Frees all segments at once.
   Status clear() {
     if (root_.epoch == UINT32_MAX)
       return Error::make(Errc::no_space, "a map can be cleared 2^32 times")
@@ -125,7 +125,7 @@ private:
     std::uint64_t place; ///< link of the birth word
   };
 
-  bool lives(std::uint64_t word) const {
+  bool is_live(std::uint64_t word) const {
     return Birth::of(word).epoch == root_.epoch && Birth::of(word).depth != 0;
   }
   std::byte* segment(unsigned chunk, std::size_t index) const {
@@ -150,7 +150,7 @@ private:
     for (unsigned k = 0; k < ChunkTable::capacity && root_.births.chunk[k] != 0; ++k) {
       const auto* words = policy_.template at<std::uint64_t>(root_.births.chunk[k]);
       for (std::size_t i = 0; i < chunk_units(k, first); ++i)
-        if (lives(words[i]))
+        if (is_live(words[i]))
           all.push_back({Birth::of(words[i]), segment(k, i), policy_.link_of(words + i)});
     }
     return all;

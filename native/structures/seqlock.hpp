@@ -1,9 +1,11 @@
-// A lock for writers whose version shows readers whether what they have read is consistent.
+// A sequence lock: writers lock; a version shows readers whether the data that they have read is
+// consistent.
 //
-// Writers lock. A reader takes the version with begin(), reads by acquire loads, and asks still():
-// false means that a writer was there, and what was read is void. A reader therefore never sees
-// what is stored but not yet durable, for a writer fences before it unlocks.
-// Thread safety  all members may be called by several threads; live is its holder's.
+// A reader gets the version with begin(), reads by acquire loads, and calls still(): false means
+// that a writer has interfered, and the data is invalid. A writer fences before it unlocks, so that
+// a reader never sees a store that is not durable yet.
+// Thread safety  all members may be called by several threads; `live` only by the holder of the
+//                lock.
 #pragma once
 
 #include <atomic>
@@ -39,7 +41,7 @@ public:
     return version_.load(std::memory_order_acquire) == version;
   }
 
-  /// Entries under this lock, more or fewer than when it was made; changed by the holder alone.
+  /// Change of the number of entries under this lock since it was made; only the holder changes it.
   std::atomic<std::int64_t> live{0};
 
   void add_live(std::int64_t change) {

@@ -1,7 +1,7 @@
-// A persistent skip list: a sorted set of which level 0 alone is durable.
+// A persistent skip list: a sorted set of which only level 0 is durable.
 //
 // Shape          level 0 is a chain in the pool. A quarter of its nodes have a tower in DRAM, with
-//                a copy of the key, so that a search comes to the pool only for its last few steps.
+//                a copy of the key, so that a search reads the pool only for its last few steps.
 //                Towers are rebuilt at open.
 // Invariants     keys ascend strictly along each level of towers; those of the chain, its order of
 //                durability, thread safety and errors: sorted.hpp.
@@ -28,7 +28,7 @@ class Towers {
 public:
   static constexpr const char* name = "skip list";
   static constexpr bool may_mislead = true;
-  /// The links by which a search went down, from the lowest level of towers up.
+  /// The links by which a search descended, from the lowest level of towers up.
   using Path = std::array<Tower**, levels>;
 
   explicit Towers(const Chain<PersistencePolicy, Key>& chain)
@@ -57,7 +57,8 @@ public:
     return left == nullptr ? &chain_.head() : &left->node->next;
   }
 
-  /// Perhaps gives the node a tower. Without memory for one a search goes a few steps more.
+  /// Adds a tower to the node with probability 1/4. Without memory for one, a search takes a few
+  /// more steps.
   void raise(Node<Key>* node, Path& path) {
     const unsigned height =
         std::min(levels, static_cast<unsigned>(std::countr_zero(random_.next() | 1ull << 63)) / 2);
@@ -75,7 +76,7 @@ public:
     height_ = std::max(height_, height);
   }
 
-  /// Takes the tower of the node away, if it has one.
+  /// Removes the tower of the node, if it has one.
   void fell(const Node<Key>* node, const Path& path) {
     Tower* tower = *path[0];
     if (tower == nullptr || tower->node != node) return;

@@ -1,26 +1,26 @@
-// A persistent sorted set: a chain of ascending keys, and an index in DRAM that shortens the walk.
-// What list.hpp and skip_list.hpp have in common; they differ in their index.
+// A persistent sorted set: a chain of ascending keys, and an index in DRAM that shortens searches.
+// The common part of list.hpp and skip_list.hpp, which differ in their index.
 //
 // Invariants     keys ascend strictly along the chain.
 // Durability     insert: node, flush, fence, the link to it, flush, fence. Remove: the link past
 //                the node, flush, fence; then its memory is free. Clear: one link, flush, fence.
-//                So every call but bulk_load() is atomic, and durable when it returns.
+//                Every call but bulk_load() is atomic, and durable when it returns.
 // Memory         node_heap.hpp: the free state is rebuilt at open by walking the chain, so that
 //                nothing leaks and allocating costs no fence.
 // Thread safety  contains, insert, remove, size by any number of threads: readers share a lock, a
-//                writer has it alone until what it did is durable. The rest require that no thread
-//                writes them; for_each may not call the set.
-// Errors         no_space: nothing has changed. failed_check: the pool is damaged. os_error: msync.
+//                writer holds it exclusively until its changes are durable. The others require that
+//                no thread writes; for_each may not call the set.
+// Errors         no_space: without an effect. failed_check: the pool is damaged. os_error: msync.
 //
 // An Index<PersistencePolicy, Key> over a chain has
-//   name, may_mislead     what the set is called; whether a search can go wrong through the index
-//   Path                  how a search came down to the chain
-//   Path first_path()     a path before all keys
-//   before(key, path)     a link of the chain that leads to no key beyond the first one that is not
-//                         smaller; returns the path unless that is null
-//   raise(node, path)     a new node stands behind the path, which moves behind it
-//   fell(node, path)      a node that stands behind the path goes
-//   forget()              nothing stands any more
+//   name, may_mislead     name of the set; whether a damaged index can mislead a search
+//   Path                  the links by which a search descended to the chain
+//   Path first_path()     the path before all keys
+//   before(key, path)     a link of the chain at or before the first key that is not smaller;
+//                         stores the path unless that is null
+//   raise(node, path)     adds a new node behind the path, which moves behind it
+//   fell(node, path)      removes a node behind the path
+//   forget()              removes all nodes
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace nearfar::structures {
 template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
 class SortedSet {
 public:
-  /// Recovers the set that lies at `root`. Fails with failed_check where it is damaged.
+  /// Recovers the set at `root`. Fails with failed_check if it is damaged.
   static Result<std::unique_ptr<SortedSet>> open(PersistencePolicy& medium, ChainRoot& root) {
     std::unique_ptr<SortedSet> set(new SortedSet(medium, root));
     if (Status found = set->recover(); !found) return found.error();
@@ -87,7 +87,7 @@ public:
     return Done{};
   }
 
-  /// Adds many keys with two fences in all. A crash meanwhile may leave any part of them.
+  /// Adds many keys with two fences in total. A crash before it returns may leave any part of them.
   Status bulk_load(std::vector<Key> keys);
 
   /// Calls visit(key) in ascending order.
@@ -98,7 +98,7 @@ public:
       visit(node->value);
   }
 
-  /// Checks all invariants anew, from the pool alone, and that a search finds each key. Fails with
+  /// Checks all invariants again, only from the pool, and that a search finds each key. Fails with
   /// failed_check.
   Status verify() const;
 
@@ -106,7 +106,7 @@ private:
   using Indexed = Index<PersistencePolicy, Key>;
   using Path = typename Indexed::Path;
   using Nodes = std::vector<Node<Key>*>;
-  /// Links of the chain, each with the first of several new nodes it will lead to.
+  /// Links of the chain, each with the first of the new nodes that it will link.
   using Runs = std::vector<std::pair<std::uint64_t*, const Node<Key>*>>;
 
   SortedSet(PersistencePolicy& medium, ChainRoot& root)
@@ -115,14 +115,14 @@ private:
   Status recover();
   Status make_runs(const std::vector<Key>& keys, Nodes& made, Runs& runs);
 
-  /// The first link at or behind `where` that leads to no smaller key.
+  /// The first link at or behind `where` to a key that is not smaller.
   std::uint64_t* walk(std::uint64_t* where, const Key& key) const {
     for (Node<Key>* node = chain_.at(*where); node != nullptr && node->value < key;
          node = chain_.at(*where))
       where = &node->next;
     return where;
   }
-  /// The first link that leads to no smaller key; and how it was found.
+  /// The first link to a key that is not smaller; `path`: how it was found.
   std::uint64_t& find(const Key& key, Path* path) const {
     return *walk(index_.before(key, path), key);
   }

@@ -1,4 +1,4 @@
-// Types that structures keep: how they are passed in, handed out, and turned into bytes.
+// Types of keys and values in structures: as arguments, as results, and as bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the tests of structures share: a pool that is a buffer.
+// For tests of structures: a pool in a buffer.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace nearfar::structures::test {
 
-/// Memory from a buffer, in the order it is asked for; how much is taken lies in its first word.
+/// A bump allocator in a buffer, whose first word is the number of bytes in use.
 class Arena final : public persist::StorageAllocator {
 public:
   Arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
@@ -34,7 +34,7 @@ private:
   std::size_t bytes_;
 };
 
-/// A buffer with a root in it, seen through any medium as often as wanted.
+/// A buffer with a root, on which any number of media can be opened.
 class Buffer {
 public:
   explicit Buffer(std::size_t bytes) : lines_(bytes / 64) {}

@@ -1,9 +1,9 @@
-// What a kind of tier is: one file in kinds/ for each, found by CMake. It defines NAME_kind and is
-// listed by no other file:
+// A kind of tiers: one file in kinds/ for each, found by CMake. The file defines NAME_kind, and no
+// other file lists it:
 //
 //     const TierKind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
 //
-// All else asks for what a kind can do, never which it is.
+// All other code asks what a kind can do, not which kind it is.
 //
 // Freestanding   no exceptions, no std::string, no constructors that run.
 #pragma once
@@ -19,14 +19,14 @@ namespace nearfar::tier {
 
 struct Spec;
 
-/// What mappings of a tier are of.
+/// Memory that mappings of a tier have.
 enum class Maps : unsigned char {
   memory, ///< anonymous
   file,   ///< a file without a name, as large as the mapping
-  device, ///< parts of a device, each claimed by who maps it
+  device, ///< parts of a device, each claimed by the caller that maps it
 };
 
-/// What makes a store outlast the power.
+/// Operations that make a store durable.
 enum class Persists : unsigned char {
   nothing,  ///< it is gone
   emulated, ///< nothing either, but the kind emulates one where flushes do
@@ -49,27 +49,27 @@ struct TierKind {
   Result<std::size_t> (*capacity)(const Spec& spec);
   /// The file or device to be mapped; not for memory.
   Result<os::File> (*open)(const Spec& spec) = nullptr;
-  /// What of a device can be mapped at once, in bytes; for devices alone.
+  /// Unit in which a device can be mapped, in bytes; for devices only.
   Result<std::size_t> (*unit)(const Spec& spec) = nullptr;
-  /// Says where the pages shall lie, before any is touched; without it the kernel decides.
+  /// Sets the node of the pages, before any is touched; without it the kernel decides.
   Status (*bind)(const Spec& spec, const os::MappedRange& range) = nullptr;
 
   bool map_sync() const { return maps == Maps::file && persists == Persists::by_flush; }
-  /// Whether it is memory that the power takes along, whatever it stands for.
+  /// Whether its contents are lost without power, even if it emulates persistent memory.
   bool loses_all() const { return persists == Persists::nothing || persists == Persists::emulated; }
 };
 
 /// The kind of that name, or null.
 const TierKind* find_kind(std::string_view name);
 
-/// bad_input: the complaint, the part that is wrong, and the grammar.
+/// The error bad_input: the complaint, the wrong part, and the grammar.
 Error refuse(const char* complaint, std::string_view part);
 
 /// For kinds that name a path: TierKind::read. Errors: bad_input (none, or too long).
 Status read_path(std::string_view argument, Spec& spec);
 
-/// For kinds whose path is a directory: TierKind::capacity, of its file system, and TierKind::open, a
-/// file without a name.
+/// For kinds whose path is a directory: TierKind::capacity, of its file system, and TierKind::open,
+/// a file without a name.
 Result<std::size_t> free_space(const Spec& spec);
 Result<os::File> create_unnamed(const Spec& spec);
 

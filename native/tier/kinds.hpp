@@ -1,4 +1,4 @@
-// The kinds of tiers there are, a file in kinds/ each.
+// All kinds of tiers, one file in kinds/ each.
 #pragma once
 
 #include "tier/kind.hpp"

@@ -1,4 +1,4 @@
-// Mapping a tier: memory of the kind that was asked for, or an error; never a silent substitute.
+// Mapping a tier: memory of the requested kind, or an error; never a silent substitute.
 // libhmalloc maps by itself (alloc/tier_mapping.cpp).
 //
 // Thread safety  a Mapping is made and destroyed by one thread, its memory used by any.
@@ -23,24 +23,25 @@ struct Mapping {
 /// Room that the tier has for this user now, in bytes.
 Result<std::size_t> capacity(const Spec& spec);
 
-/// The file or device behind a tier, to be mapped by who calls; without a descriptor where that is
-/// memory. A file has no name. A device that holds a pool is refused (exists).
+/// The file or device of a tier, which the caller maps; without a descriptor if the tier is memory.
+/// A file has no name. A device that holds a pool is refused (exists).
 Result<os::File> open_backing(const Spec& spec);
 
-/// Claims all of a device for who holds `file`, against all that map() or claim it. Errors:
+/// Claims all of a device for the holder of `file`: others can neither map() nor claim it. Errors:
 /// unsupported (part of it is in use).
 Status claim_device(const Spec& spec, const os::File& file);
 
-/// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much
-/// room. Pages are untouched unless the tier prefaults (shm:, populate). A paced tier is refused
-/// (unsupported), so that no loop runs on it at the speed of the memory behind it.
+/// Maps `bytes` > 0 of a tier. Refuses, before it allocates anything, if the tier has less free
+/// capacity. Pages are untouched unless the tier prefaults (shm:, populate). A paced tier is
+/// refused (unsupported), so that no loop runs on it at the speed of the memory that emulates it.
 Result<Mapping> map(const Spec& spec, std::size_t bytes);
 
-/// The same for those that charge a kernels::Pacer with every line they touch: paced or not.
+/// The same for callers that charge a kernels::Pacer for every line they touch; also maps paced
+/// tiers.
 Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes);
 
-/// To be called once the pages have been touched: fails (failed_check) where the kernel gave pages
-/// other than the spec asked for. At least 95 % of a thp tier must lie on huge pages.
+/// Call it after the pages have been touched. Fails (failed_check) if the kernel allocated other
+/// pages than the spec requests. At least 95 % of a thp tier must be on huge pages.
 Status verify_pages(const Spec& spec, const Mapping& mapping);
 
 } // namespace nearfar::tier

@@ -34,7 +34,7 @@ Status read_option(std::string_view option, Spec& spec) {
   return refuse("unknown page size", size);
 }
 
-/// What follows the colon of a head, where it has one.
+/// Reads the text after the colon of a head, if it has one.
 Status read_argument(std::string_view head, std::string_view argument, Spec& spec) {
   if (spec.kind->read != nullptr) return spec.kind->read(argument, spec);
   if (head.find(':') == head.npos) return Done{};

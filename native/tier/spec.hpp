@@ -17,8 +17,8 @@
 
 namespace nearfar::tier {
 
-/// How slow a paced tier is. The grammar holds no figures: the caller fills them in from the
-/// profile that it names.
+/// Speed of a paced tier. The grammar has no figures: the caller takes them from the profile that
+/// the spec names.
 struct Pace {
   double read_line_ns = 0;      ///< delay of a thread for each line of 64 bytes that it reads
   double write_line_ns = 0;     ///< and that it writes

@@ -77,7 +77,8 @@ Claims read_claims(hwloc_topology_t topology, hwloc_obj_t node) {
   const auto get = [&](hwloc_memattr_id_t which) { return attribute(topology, node, which); };
   const auto latency = get(HWLOC_MEMATTR_ID_LATENCY);
   const auto bandwidth = get(HWLOC_MEMATTR_ID_BANDWIDTH);
-  // hwloc calls its unit MiB/s, yet hands on what the kernel says, which is MB/s as in the HMAT.
+  // hwloc documents the unit as MiB/s, but passes on the kernel's value, which is MB/s as in the
+  // HMAT.
   constexpr double megabyte = 1e6;
   return {either(get(HWLOC_MEMATTR_ID_READ_LATENCY), latency, 1),
           either(get(HWLOC_MEMATTR_ID_WRITE_LATENCY), latency, 1),
@@ -162,7 +163,7 @@ std::vector<MemoryCache> read_memory_caches(hwloc_topology_t topology) {
   return caches;
 }
 
-/// What this process may run on; of a file, what it says its writer might.
+/// CPUs that this process may use; in a file, those that its writer could use.
 Bitmap usable_set(hwloc_topology_t topology) {
   Bitmap set(hwloc_bitmap_alloc());
   if (hwloc_topology_is_thissystem(topology) != 0 &&

@@ -1,9 +1,8 @@
-// What hwloc knows of a machine: processors, caches, memory nodes and how far apart they are.
+// A machine as hwloc reports it: CPUs, caches, memory nodes and the distances between them.
 //
 // Purpose        the facts behind `nearfar topo`, of this machine or of one described by an XML
 //                file that hwloc exported. Devices that hwloc does not describe (DAX, NVDIMM and
-//                CXL regions) are plain text under /sys: nearfar.machine reads them where it also
-//                judges what they promise.
+//                CXL regions) are plain text under /sys: nearfar.machine reads and checks them.
 // Thread safety  functions may run at once.
 // Errors         bad_input for a file that is not hwloc's XML, unsupported if hwloc sees nothing.
 #pragma once
@@ -17,8 +16,7 @@
 
 namespace nearfar::topo {
 
-/// What the firmware (ACPI HMAT) claims of a node, seen from its nearest CPUs. Not
-/// measured these.
+/// Claims of the firmware (ACPI HMAT) on a node, seen from its nearest CPUs; not measured.
 struct Claims {
   std::optional<double> read_latency_ns;
   std::optional<double> write_latency_ns;
@@ -35,7 +33,7 @@ struct Node {
   Claims claims;
 };
 
-/// A cache of processors; as part of a MemoryCache its level means nothing and stays 0.
+/// A cache of CPUs; in a MemoryCache, the level is unused and 0.
 struct Cache {
   int level = 0;
   char type = 'u'; ///< u(nified), d(ata), i(nstruction)

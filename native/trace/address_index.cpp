@@ -72,7 +72,7 @@ void AddressIndex::erase(std::uint64_t address) {
   if (!holds_anything(*leaf)) forget(page);
 }
 
-/// A leaf that holds nothing any more stays, and is not seen by those who look for neighbors.
+/// An empty leaf stays, and is skipped when neighbors are searched.
 void AddressIndex::forget(std::uint64_t page) {
   Path path;
   for (unsigned level = descend(page, path) + 1; level-- > 0;) {
@@ -82,7 +82,7 @@ void AddressIndex::forget(std::uint64_t page) {
   }
 }
 
-/// The nodes towards a page, as far as they hold anything there; the level of the last one.
+/// The nodes towards a page, down to the last one that has entries there; returns its level.
 unsigned AddressIndex::descend(std::uint64_t page, Path& path) const {
   path[0] = 0;
   unsigned level = 0;
@@ -95,7 +95,7 @@ unsigned AddressIndex::descend(std::uint64_t page, Path& path) const {
   return level;
 }
 
-/// The nearest leaf on one side of a page, of those that hold anything.
+/// The nearest leaf with entries on one side of a page.
 const AddressIndex::Leaf* AddressIndex::adjacent_leaf(std::uint64_t page, bool before) const {
   Path path;
   for (unsigned level = descend(page, path) + 1; level-- > 0;) {
@@ -111,7 +111,7 @@ const AddressIndex::Leaf* AddressIndex::adjacent_leaf(std::uint64_t page, bool b
   return nullptr;
 }
 
-/// The last one of a leaf that is not after a slot.
+/// The last entry of a leaf at or before a slot.
 std::uint32_t AddressIndex::last(const Leaf& leaf, unsigned slot) {
   std::uint64_t candidates = leaf.present[slot / 64] & ~above(slot % 64);
   for (unsigned word = slot / 64;; candidates = leaf.present[--word]) {
@@ -120,7 +120,7 @@ std::uint32_t AddressIndex::last(const Leaf& leaf, unsigned slot) {
   }
 }
 
-/// The first one of a leaf that is not before a slot.
+/// The first entry of a leaf at or after a slot.
 std::uint32_t AddressIndex::first(const Leaf& leaf, unsigned slot) {
   std::uint64_t candidates = leaf.present[slot / 64] & ~below(slot % 64);
   for (unsigned word = slot / 64;; candidates = leaf.present[++word]) {

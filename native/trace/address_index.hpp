@@ -1,9 +1,11 @@
-// Numbers at addresses, in order: which is the last one at or before an address, which comes after?
+// An ordered map from addresses to numbers: finds the last entry at or before an address, and the
+// first one after it.
 //
-// Form           a tree of nodes of 64, each with a word that says which of them hold anything,
-//                over leaves of 4 KiB of addresses; as many steps for a million as for one.
+// Form           a tree whose nodes have 64 children and a word with a bit for each child that has
+//                entries; a leaf covers 4 KiB of addresses. The number of steps does not depend on
+//                the number of entries.
 // Precision      8 bytes, the alignment of allocators.
-// Memory         2 KiB for each 4 KiB of addresses in which anything begins.
+// Memory         2 KiB for each 4 KiB of addresses with an entry.
 // Thread safety  none. Copies are independent.
 #pragma once
 

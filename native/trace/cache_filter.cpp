@@ -47,7 +47,7 @@ void CacheFilter::missed(unsigned thread, std::uint64_t line, RecordKind kind) {
   if (own.prefetcher) prefetch(own, line);
 }
 
-/// Looks a line up in the last level and brings it in; true if it was not there.
+/// Looks a line up in the last level and inserts it; true on a miss.
 bool CacheFilter::access_llc(std::uint64_t line, RecordKind kind) {
   if (!llc_) return true;
   if (llc_->touch(line, false)) return false;

@@ -1,4 +1,4 @@
-// From what missed the first level to what reaches memory: L2, last level, TLB and prefetcher.
+// The caches between the first level and memory: L2, last level, TLB and prefetcher.
 //
 // Purpose        the second half of the filter of `nearfar trace`; the first level is in the
 //                recorder.
@@ -6,8 +6,8 @@
 //                share theirs in turn. Write-back, write-allocate, LRU; not inclusive: a line that
 //                leaves the last level stays in the levels above. No coherence between cores. An
 //                evicted dirty line makes the copy below dirty, and bypasses levels that hold none.
-// TLB            is looked up by what missed the first level: walks of accesses that hit are not
-//                seen.
+// TLB            is looked up by accesses that missed the first level: page walks of accesses that
+//                hit are not counted.
 // Thread safety  none.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace nearfar::trace {
 struct HierarchyConfig {
   cache::Geometry l2;
   std::optional<cache::Geometry> llc;
-  /// Last levels of other sizes, whose misses are counted: how much depends on the size?
+  /// Last levels of other sizes, whose misses are counted to find the effect of the size.
   std::vector<cache::Geometry> other_llcs;
   std::vector<cache::TlbLevel> tlb;
   unsigned cores = 1;
@@ -33,7 +33,7 @@ struct HierarchyConfig {
   After after = After::llc;
 };
 
-/// A line that transfers the level below which the trace is taken.
+/// A line that is transferred from or to the level below which the trace is taken.
 struct Transfer {
   std::uint64_t line;
   RecordKind kind;
@@ -41,7 +41,7 @@ struct Transfer {
 
 class CacheFilter {
 public:
-  /// Errors: bad_input (a geometry that cannot be; a last level asked for where there is none).
+  /// Errors: bad_input (an invalid geometry; a trace after a last level that the plan lacks).
   static Result<CacheFilter> create(const HierarchyConfig& plan);
 
   // Prefetches what the models require for an access to the line; changes nothing.
@@ -56,17 +56,17 @@ public:
   void warm_write_back(unsigned thread, std::uint64_t line) const {
     core(thread).l2.prefetch(line);
   }
-  /// A few lines before: what this one may drive out.
+  /// A few lines before: the line that this one may evict.
   void warm_victim(unsigned thread, std::uint64_t line) const { warm_victim(core(thread), line); }
 
   /// A load or store of a thread missed the first level.
   void missed(unsigned thread, std::uint64_t line, RecordKind kind);
   /// A dirty line left the first level.
   void write_back(unsigned thread, std::uint64_t line);
-  /// A line was stored to past the caches: it leaves them first.
+  /// A non-temporal store to a line: the line is evicted first.
   void nt_store(unsigned thread, std::uint64_t line);
 
-  /// What transfers since it was last emptied, in order.
+  /// Transfers since it was last emptied, in order.
   std::vector<Transfer> transfers;
   /// l2_misses, llc_misses, writebacks, prefetches and tlb_walks are counted here.
   Totals totals;

@@ -1,4 +1,4 @@
-// An instruction as ChampSim's traces hold it (its inc/trace_instruction.h).
+// An instruction in ChampSim's trace format (its inc/trace_instruction.h).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t ring_events = 1u << 18; // 8 MiB
 constexpr std::uint64_t batch = 1u << 14;       // events consumed before producers see the room
 constexpr std::uint64_t min_batch = 1u << 12;   // fewer are not worth the producers' cache misses
-// How far ahead events are prefetched, and the sets of the cache models for them.
+// Prefetch distances in events: of the ring, and of the sets of the cache models.
 constexpr std::uint64_t ring_ahead = 48, far_ahead = 16, near_ahead = 8;
 constexpr std::uint64_t flush_every_ns = 1'000'000'000;
 /// After this time an unpublished event may be that of a killed thread.
@@ -294,7 +294,7 @@ void Collector::write(Thread& of, const Access& access, const Transfer& transfer
   writer_.record(record);
 }
 
-/// A line outside of the windows is counted, and its page noted.
+/// Counts a line outside of the windows, and records the touch of its page.
 void Collector::leave_out(const Access& access, const Transfer& transfer) {
   if (touched_.may_change(transfer.line))
     touched_.add(transfer.line, objects_.owner_of(object_of(access, transfer)));

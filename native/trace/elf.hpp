@@ -1,6 +1,6 @@
-// What an ELF file says of itself, as far as traces want it.
+// Segments and build ID of an ELF file.
 //
-// Untrusted      any bytes may come.
+// Untrusted      the file may have any bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Elf {
   std::vector<Segment> segments; ///< those that are loaded
   std::string build_id;          ///< in hex
 
-  /// What the loader added to the file's addresses, if `offset` of it was mapped to `address`.
+  /// Load bias: the loader's addition to the file's addresses, if `offset` was mapped to `address`.
   std::optional<std::uint64_t> bias(std::uint64_t address, std::uint64_t offset) const;
   /// Addresses of the writable data, rounded to whole pages.
   struct Addresses {

@@ -1,4 +1,4 @@
-// What a trace holds: the words that recorders, filters and simulators have in common.
+// Contents of a trace: the types that recorders, filters and simulators have in common.
 //
 // Purpose        the values of docs/formats/trace.md; TraceWriter and TraceReader turn them into
 //                bytes.
@@ -17,7 +17,7 @@
 
 namespace nearfar::trace {
 
-/// Why a line passed. The numbers are those of the file.
+/// Reason for the transfer of a line. The numbers are those of the file.
 enum class RecordKind : std::uint8_t {
   load = 0,       ///< read by a load
   store = 1,      ///< read to be written (write-allocate)
@@ -27,7 +27,7 @@ enum class RecordKind : std::uint8_t {
 };
 inline constexpr unsigned kinds = 5;
 
-/// Does the line go towards memory?
+/// Whether the line is written towards memory.
 inline bool writes(RecordKind kind) {
   return kind == RecordKind::write_back || kind == RecordKind::nt_store;
 }
@@ -39,13 +39,13 @@ inline std::string_view name_of(After after) { return after_names[static_cast<un
 
 inline constexpr unsigned process_shift = 48; ///< a line's address above: number of the process
 
-/// One line that came from below, or went there.
+/// One line that was transferred from or to the level below.
 struct Record {
   std::uint64_t line = 0;
   std::uint64_t code = 0;         ///< address of the instruction, 0 for write-backs
   std::uint64_t instructions = 0; ///< that the thread had executed
   std::uint32_t object = 0;       ///< 0: unknown
-  std::uint32_t depends = 0;      ///< how many records of this thread back its address was loaded
+  std::uint32_t depends = 0; ///< distance, in records of this thread, to the load of its address
   std::uint16_t thread = 0;
   RecordKind kind = RecordKind::load;
 
@@ -63,7 +63,7 @@ struct Module {
   friend bool operator==(const Module&, const Module&) = default;
 };
 
-/// What made an object.
+/// Kind of the site that made an object.
 enum class SiteKind : std::uint8_t { unknown, heap, stack, statics, mapping, code };
 inline constexpr unsigned site_kinds = 6;
 
@@ -87,7 +87,7 @@ struct Site {
 
 inline constexpr std::uint64_t alive = ~std::uint64_t{0};
 
-/// A range of addresses with a life. Numbers of records and instructions count from 0.
+/// A range of addresses with a lifetime. Numbers of records and instructions count from 0.
 struct Object {
   std::uint32_t site = 0;
   std::uint64_t address = 0; ///< with the process in the bits above, as lines have it
@@ -120,8 +120,8 @@ inline constexpr std::array<const char*, total_count> total_names = {
     "instructions", "loads",      "stores",    "l1_misses", "l2_misses", "llc_misses",
     "writebacks",   "prefetches", "tlb_walks", "nt_stores", "flushes",   "left_out"};
 
-/// The part of a record that decides where its page is placed. For the beginning of a run all are
-/// kept next to a trace in windows.
+/// The part of a record that decides where its page is placed. With a trace in windows, those of
+/// the beginning of the run are kept in addition.
 struct PageTouch {
   std::uint64_t instructions;
   std::uint64_t line_and_write; ///< the line, shifted left, and whether it is written
@@ -136,7 +136,7 @@ struct Totals {
   friend bool operator==(const Totals&, const Totals&) = default;
 };
 
-/// What is known before the first record.
+/// Header: fields that are known before the first record.
 struct Header {
   unsigned line_bytes = 64;
   After after = After::llc;
@@ -152,7 +152,7 @@ struct Header {
   bool has_physical_addresses() const { return find("addresses") == "physical"; }
 };
 
-/// What records name by number. Object 0 and site 0 are always there: unknown.
+/// Tables that records refer to by number. Object 0 and site 0 always exist: unknown.
 struct Tables {
   std::vector<Module> modules;
   std::vector<Site> sites = std::vector<Site>(1);

@@ -55,7 +55,8 @@ private:
   Exchanged done_;
 };
 
-/// The next word as a number of this base; false if there is none, or more behind it.
+/// The next word as a number of this base; false if there is none, or the word has other
+/// characters.
 bool number(char*& at, int base, std::uint64_t& value) {
   char* end = nullptr;
   while (*at == ' ' || *at == '\t')

@@ -1,4 +1,4 @@
-// Traces of other simulators, read and written.
+// Reading and writing traces of other simulators.
 //
 // ramulator      Ramulator 2's load-store trace, "LD 0xADDRESS" or "ST 0xADDRESS" a line; read as
 //                well: Ramulator 1's memory trace, "0xADDRESS R" or "W", and its processor trace,
@@ -35,10 +35,10 @@ struct Exchanged {
 /// Errors: as TraceReader::open; no_space, os_error.
 Result<Exchanged> export_trace(const char* trace, int fd, Form form);
 
-/// Makes a trace of another form's file: its accesses as they are, with no cache between. Loads are
+/// Makes a trace from a file of another form: its accesses as they are, not filtered. Loads are
 /// RecordKind::load; stores RecordKind::write_back, or RecordKind::store where the form has
-/// instructions (champsim). Errors: not_found, no_permission; bad_input with the line, or for a file
-/// without accesses; as TraceWriter::finish().
+/// instructions (champsim). Errors: not_found, no_permission; bad_input with the line, or for a
+/// file without accesses; as TraceWriter::finish().
 Result<Exchanged> import_trace(const char* file, int fd, Form form);
 
 } // namespace nearfar::trace

@@ -74,7 +74,7 @@ void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
     const ObjectRange range = *at;
     ended(range, instruction);
     ranges.remove(range);
-    // What sticks out lives on, as an object of its own.
+    // The part that was not moved becomes an object of its own.
     std::uint64_t& live = sites_[range.site].live_bytes;
     if (range.begin < low) {
       ranges.add(fresh(range.begin, low, range.site, instruction));

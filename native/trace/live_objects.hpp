@@ -1,9 +1,9 @@
-// Which object holds an address at the moment, in each process, and where it was made.
+// Live objects: finds the object at an address, in each process, and the site that made it.
 //
 // Purpose        from events of allocation and mapping to the objects and sites of a trace. An
 //                object gets a number, and a place in the file, when a record first names it.
-// Order          blocks of the heap come before stacks, these before static data, these before
-//                other mappings, where several hold an address.
+// Order          if several objects contain an address, the first kind applies: blocks of the heap,
+//                stacks, static data, other mappings.
 // Thread safety  none.
 #pragma once
 
@@ -42,7 +42,7 @@ public:
              std::uint64_t instruction);
   void module(std::uint32_t process, std::uint64_t address, std::uint64_t offset,
               const std::string& path);
-  /// A child has what its parent had.
+  /// A child has the objects of its parent.
   void forked(std::uint32_t parent, std::uint32_t child);
 
   /// Number of the object that holds the line of an address, 0 if none is known.
@@ -53,7 +53,7 @@ public:
     return object < owners_.size() ? owners_[object] : PageOwner{};
   }
 
-  /// Writes what the sites allocated in all.
+  /// Writes the total allocations of the sites.
   void write_totals();
 
 private:
@@ -87,7 +87,7 @@ private:
   /// A new allocation, or mapping.
   void insert(Ranges& ranges, const ObjectRange& range);
   void place(Ranges& ranges, const ObjectRange& range);
-  /// Ends what overlaps [low, high); parts that stick out stay.
+  /// Ends the objects in [low, high); parts outside of it stay.
   void cut(Ranges& ranges, std::uint64_t low, std::uint64_t high, std::uint64_t instruction);
   void ended(const ObjectRange& range, std::uint64_t instruction);
   std::uint32_t named(std::uint32_t process, ObjectRange& range);

@@ -1,4 +1,4 @@
-// Pages of one size that accesses touched: how often each site touched one first.
+// Pages of one size that accesses touched, and the number of first touches of each site.
 //
 // First touch    the access that faults a page in. A page that was unmapped is faulted in again.
 // Owner          the site of the access that touched the page first; a site of the heap takes the
@@ -67,7 +67,7 @@ public:
       known = known->first >= first && known->first < last ? forget(known) : std::next(known);
   }
 
-  /// What was at [before, before + bytes) lies at `after` now.
+  /// The memory at [before, before + bytes) was moved to `after`.
   void moved(std::uint64_t before, std::uint64_t after, std::uint64_t bytes) {
     const unsigned shift = page_of_line_ + line_shift;
     std::vector<std::pair<std::uint64_t, PageOwner>> carried;

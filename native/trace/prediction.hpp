@@ -1,7 +1,7 @@
-// The prediction of the next record, which encoder and decoder share.
+// Prediction of the next record, which encoder and decoder have in common.
 //
-// Purpose        the contexts of docs/formats/trace.md: kept alike on both sides, so that only what
-//                was not expected is written.
+// Purpose        the contexts of docs/formats/trace.md: both sides keep the same ones, so that only
+//                unexpected values are written.
 // Thread safety  none.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::uint8_t gap_expected = 1 << 5;
 inline constexpr std::uint8_t object_expected = 1 << 6;
 inline constexpr std::uint8_t has_extras = 1 << 7;
 
-/// What one instruction did last. Number 0 is code 0.
+/// Last access of one instruction. Number 0 is code 0.
 struct Context {
   std::uint64_t code = 0;
   std::uint64_t line = 0;
@@ -83,7 +83,7 @@ private:
   std::vector<ThreadState> threads_;
 };
 
-/// Where a record's line is expected, its object being known.
+/// The expected line of a record whose object is known.
 inline std::uint64_t expected_line(const Context& context, bool same_object, const Object& object,
                                    unsigned line_shift) {
   return same_object ? context.line + context.stride : object.address >> line_shift;

@@ -1,4 +1,4 @@
-// Which program each process of a run executes, and the instructions of each program.
+// Programs of a run: the one that each process executes, and the instructions of each.
 //
 // Thread safety  one thread.
 #pragma once
@@ -36,7 +36,7 @@ public:
     else
       known->instructions += instructions;
   }
-  /// The counted programs, most instructions first. Nothing is counted any more.
+  /// The counted programs, most instructions first. Call it last.
   std::vector<Program> take() {
     std::sort(programs_.begin(), programs_.end(), [](const Program& a, const Program& b) {
       return a.instructions != b.instructions ? a.instructions > b.instructions : a.path < b.path;

@@ -1,6 +1,6 @@
-// Ranges of addresses that do not overlap, each with what is known of its object.
+// Ranges of addresses that do not overlap, each with its object.
 //
-// Thread safety  none. Pointers are good until the next add().
+// Thread safety  none. Pointers are valid until the next add().
 #pragma once
 
 #include <cstdint>

@@ -125,7 +125,7 @@ bool TraceReader::take_index(const BlockHead& head) {
   return false;
 }
 
-/// What the footer leads to; empty if it leads nowhere good. The file's place is lost.
+/// The index that the footer refers to; empty if it is invalid. Changes the file's offset.
 std::vector<IndexEntry> TraceReader::read_index() {
   Footer footer;
   BlockHead head;
@@ -142,7 +142,7 @@ std::vector<IndexEntry> TraceReader::read_index() {
   return entries;
 }
 
-/// Passes by blocks of records that end before `number`, as far as the index lists them: they are
+/// Skips blocks of records that end before `number`, as far as the index lists them: they are
 /// checked, and not decoded.
 void TraceReader::pass_by(const std::vector<IndexEntry>& index, std::uint64_t number) {
   BlockHead head;

@@ -1,6 +1,6 @@
-// Reads a trace block by block (docs/formats/trace.md): what is whole, up to where it is not.
+// Reads a trace block by block (docs/formats/trace.md), up to its end or its first damaged block.
 //
-// Untrusted      any bytes may come; nothing that they say is believed before it is checked.
+// Untrusted      the file may have any bytes; each value is checked before it is used.
 // Thread safety  one thread reads.
 #pragma once
 
@@ -30,14 +30,14 @@ public:
   /// Goes forward to the block that holds record `number`, by the index where there is one, and
   /// reads the tables on the way; empty if the trace ends before it, or it was read already.
   std::span<const Record> seek(std::uint64_t number);
-  /// Number of the first record of the block that next() gave.
+  /// Number of the first record of the block that next() returned.
   std::uint64_t first() const { return first_; }
 
   /// The tables read so far: complete after the last next().
   const Tables& tables() const { return tables_; }
-  /// Counts up to the end of the block that next() gave.
+  /// Counts up to the end of the block that next() returned.
   const Totals& totals() const { return totals_; }
-  /// Records read or passed by so far.
+  /// Records read or skipped so far.
   std::uint64_t records() const { return records_; }
   /// Likewise, with those that were left out of the file.
   std::uint64_t position() const { return records_ + totals_[Total::left_out]; }

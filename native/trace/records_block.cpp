@@ -135,7 +135,7 @@ public:
     return true;
   }
 
-  /// Everything was used, and nothing was missing.
+  /// Whether the columns had all required values, and no others.
   bool exact() const {
     for (const Cursor& column : columns_)
       if (column.failed() || column.left() > 0) return false;

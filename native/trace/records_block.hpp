@@ -1,4 +1,4 @@
-// Blocks of records: columns of what was not expected.
+// Blocks of records: columns of the values that were not predicted.
 //
 // Thread safety  none.
 #pragma once
@@ -43,7 +43,7 @@ private:
   Bytes columns_[columns];
 };
 
-/// Reads a payload back. False if it does not hold together; `records` then holds nothing of use.
+/// Reads a payload. False if it is invalid; the contents of `records` are then undefined.
 bool decode_records(Cursor payload, std::uint32_t count, unsigned line_bytes,
                     const std::vector<Object>& known, std::size_t threads,
                     std::vector<Record>& records, Totals& totals);

@@ -171,7 +171,7 @@ void StallModel::wait(Thread& thread, double until, std::uint32_t site) {
   thread.now = until;
 }
 
-/// How many records of the thread back the address was loaded; 0: not, or too long ago.
+/// Distance, in records of the thread, to the load of the address; 0: none, or too long ago.
 std::uint64_t StallModel::parent_of(Thread& thread, const Record& record) const {
   if (record.depends > 0) return record.depends;
   if (record.kind != RecordKind::load || thread.last_load == 0) return 0;
@@ -181,8 +181,9 @@ std::uint64_t StallModel::parent_of(Thread& thread, const Record& record) const 
   return thread.records - thread.last_load;
 }
 
-/// A line's way to memory and back, in one of the places for lines in load. Returns when it is
-/// there, without serial time. What waits for a load takes over its place: a chain of loads holds one.
+/// The transfer of a line from memory, in a fill buffer. Returns the time at which it arrives,
+/// without serial time. A dependent load reuses the buffer of its producer: a chain of loads has
+/// one.
 double StallModel::issue(Thread& thread, const Record& record, std::uint32_t site,
                          unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
@@ -210,7 +211,7 @@ double StallModel::issue(Thread& thread, const Record& record, std::uint32_t sit
     start += walk_ns;
   }
   start = std::max(start, free_at(thread, memory));
-  // What sets out later, at the end of a chain, leaves the bus to others until then.
+  // A load that issues later, at the end of a chain, does not occupy the bus until then.
   occupy_line(thread, memory, false);
   const double line = start + costs.latency_ns;
   const double back = line - thread.serial;
@@ -229,7 +230,7 @@ unsigned StallModel::first_free_buffer(const Thread& thread) const {
   return found;
 }
 
-/// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.
+/// A line that a prefetcher requests. It has buffers of its own; only the bandwidth limits it.
 void StallModel::stream(Thread& thread, unsigned memory, std::uint32_t site) {
   const double start = std::max(thread.now, free_at(thread, memory));
   occupy_line(thread, memory, false);
@@ -241,8 +242,9 @@ void StallModel::occupy(Thread& thread, unsigned memory, double ns) {
   occupied_ns_[memory] += ns;
 }
 
-/// A line occupies its memory and the core's buffers: those for as much longer as the memory's
-/// latency is than near memory's, but no longer than a thread takes for a line of that memory alone.
+/// A line occupies its memory and the core's buffers. It occupies the buffers longer by the ratio
+/// of its memory's latency to near memory's, but not longer than a thread takes for a line of only
+/// that memory.
 void StallModel::occupy_line(Thread& thread, unsigned memory, bool written) {
   const MemoryCost& near = placing_.memories[0];
   const MemoryCost& costs = placing_.memories[memory];
@@ -257,7 +259,7 @@ double StallModel::free_at(const Thread& thread, unsigned memory) const {
   return std::max(thread.free_at[memory], thread.core_free_at);
 }
 
-/// Threads that run at once share the memories: they take as long as their lines do, at least.
+/// Concurrent threads share the memories: together they take at least the time of their lines.
 void StallModel::share_memories(Cost& cost) {
   const double occupied = std::max(occupied_ns_[0], occupied_ns_[1]);
   if (threads_.size() < 2 || cost.time_ns <= 0 || occupied <= cost.time_ns) return;
@@ -270,8 +272,8 @@ void StallModel::share_memories(Cost& cost) {
     cost.sites[site].stall_ns += waited * max_ns_[site] / charged;
 }
 
-/// Takes from sites what is charged beyond what their accesses can wait, and charges it to the
-/// others by what theirs can wait yet.
+/// Reduces the stall time of each site to the most that its accesses can wait, and distributes the
+/// rest over the other sites in proportion to the time that theirs can still wait.
 void StallModel::bound_charges(Cost& cost) {
   double beyond = 0, room = 0;
   for (std::size_t site = 0; site < sites_.size(); ++site) {

@@ -5,8 +5,8 @@
 //                instructions more than a reorder buffer (rob_entries) after it until it returns.
 // Stores         A store does not block, until its line has waited for as long as near memory's
 //                latency: store buffers have the same length whatever memory they drain to.
-// Fill buffers   At most fill_buffers lines are in flight. A dependent load reuses the buffer of the
-//                load that it waited for.
+// Fill buffers   At most fill_buffers lines are in flight. A dependent load reuses the buffer of
+//                the load that it waited for.
 // Bandwidth      The lines of one memory follow each other at its read_ns_per_line. Only this holds
 //                back prefetches, which run ahead of the program by near memory's latency. One
 //                thread does not stream faster from two memories than from one: lines of both take
@@ -26,7 +26,7 @@
 //                cannot be compared, so no thread waits for another's lines; but all threads
 //                together take at least as long as their lines occupy a memory.
 // Sites          A site is charged at most the latency and the page walk of each of its accesses.
-//                What accesses wait beyond that, in queues, is distributed over the sites.
+//                Further waiting, in queues, is distributed over the sites.
 // Source         Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
 // Limits         threads wait for each other nowhere else.
@@ -97,20 +97,20 @@ struct Traffic {
 /// The stall time of one placement, from records in their order.
 class StallModel {
 public:
-  /// Errors: bad_input (figures of no sense).
+  /// Errors: bad_input (invalid figures).
   static Result<StallModel> create(const SitePlacement& placing);
 
   /// `sites` has the site of each object.
   void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
 
-  /// One record that goes where its site does not say: `memory` is 0 near, 1 far.
+  /// One record in another memory than that of its site: `memory` is 0 near, 1 far.
   void take(const Record& record, std::uint32_t site, unsigned memory);
 
-  /// What is moved because of a record: it occupies the memories, and holds the record's thread for
-  /// `kernel_ns`, which is the kernel's time.
+  /// Migration traffic that a record causes: it occupies the memories, and its thread waits for
+  /// `kernel_ns`, the time of the kernel.
   void move(const Record& record, std::uint32_t site, const Traffic& traffic, double kernel_ns);
 
-  /// Records are left out here: the instructions up to the next one take no time.
+  /// Records are missing here: the instructions up to the next one take no time.
   void skip_records();
 
   /// `instructions`: of the whole run, if it has one thread (0: unknown).
@@ -165,7 +165,7 @@ private:
   void wait(Thread& thread, double until, std::uint32_t site);
   std::uint64_t parent_of(Thread& thread, const Record& record) const;
   double issue(Thread& thread, const Record& record, std::uint32_t site, unsigned memory);
-  /// How far stores and prefetches may be behind the program.
+  /// Most time by which stores and prefetches may be behind the program.
   double ahead_ns() const { return placing_.memories[0].latency_ns; }
   unsigned first_free_buffer(const Thread& thread) const;
   void stream(Thread& thread, unsigned memory, std::uint32_t site);

@@ -89,7 +89,7 @@ bool decode_site_totals(Cursor& payload, Tables& tables) {
   return true;
 }
 
-/// How many entries a table has, for those that are numbered through.
+/// Number of entries of a table whose entries are numbered consecutively.
 std::uint64_t entries(BlockKind kind, const Tables& tables, std::uint64_t otherwise) {
   switch (kind) {
   case BlockKind::modules: return tables.modules.size();

@@ -1,4 +1,4 @@
-// Blocks of tables: what records name by number.
+// Blocks of tables, which records refer to by number.
 //
 // Thread safety  none.
 #pragma once
@@ -26,7 +26,7 @@ struct Death {
 };
 void encode(Bytes& out, const Death& death, const Death& before);
 
-/// Adds a block of tables to what is known; false if it does not hold together with that.
+/// Adds a block to the tables; false if it is not consistent with them.
 bool decode_table(BlockKind kind, Cursor payload, std::uint32_t count, std::uint64_t first,
                   Tables& tables);
 

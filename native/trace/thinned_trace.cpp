@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/share_out.hpp"
+#include "base/parallel_for.hpp"
 
 namespace nearfar::trace {
 
@@ -65,7 +65,7 @@ void ThinnedTrace::take(std::span<const Record> block, std::uint64_t max_records
   keep(block, block_++ + reader_.totals()[Total::left_out] / block_records, max_records);
 }
 
-/// Counts the block before, and with it what was left out since, up to this record.
+/// Counts the block before, and with it the records that were left out since, up to this record.
 void ThinnedTrace::represent(std::uint64_t up_to) {
   const std::uint64_t passed = up_to > last_begin_ ? up_to - last_begin_ : 0;
   counts_.add(last_, std::max(passed, last_records_), last_records_);
@@ -105,7 +105,7 @@ Cost ThinnedTrace::cost(StallModel& account) const {
 
 std::vector<Cost> ThinnedTrace::costs(std::vector<StallModel> accounts) const {
   std::vector<Cost> made(accounts.size());
-  share_out(accounts.size(), [&](std::size_t i) { made[i] = cost(accounts[i]); });
+  parallel_for(accounts.size(), [&](std::size_t i) { made[i] = cost(accounts[i]); });
   return made;
 }
 

@@ -1,10 +1,10 @@
 // A trace that is read once for many models: its tables, the totals of its records, and the records
 // of every Nth block.
 //
-// Sampling       as many blocks are kept as hold at most `max_records`; each time they are more,
-//                every other one is dropped, and from then on half as many are kept (as windows.hpp
-//                does while a run is traced: blocks that it left out count among those dropped).
-// Counts         a block of a trace in windows counts for what was left out behind it too.
+// Sampling       blocks with at most `max_records` records are kept. Each time they have more,
+//                every other block is dropped, and from then on half as many are kept (as
+//                windows.hpp does while a run is traced: blocks that it left out count as dropped).
+// Counts         a block of a trace in windows also represents the records left out after it.
 // Memory         40 bytes a record that is kept.
 // Thread safety  const members from any number of threads.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace nearfar::trace {
 
-/// What records say in all, and site by site.
+/// Counts of records, in total and by site.
 struct RecordCounts {
   using Kinds = std::array<std::uint64_t, kinds>;
   Kinds all{};
@@ -33,7 +33,7 @@ struct RecordCounts {
   void add(const RecordCounts& counts, std::uint64_t represented, std::uint64_t own);
 };
 
-/// Counts the pages that records touch. A file does not say which were unmapped in between.
+/// Counts the pages that records touch. A file does not contain which were unmapped in between.
 void add_pages(std::span<const Record> records, const Tables& tables, FirstTouches& touched);
 
 class ThinnedTrace {
@@ -49,7 +49,7 @@ public:
   std::span<const std::vector<Record>> blocks() const { return blocks_; }
   std::span<const std::uint32_t> sites() const { return sites_; } ///< of each object
 
-  /// What each placement costs, by as many threads as there are processors.
+  /// Cost of each placement, computed by as many threads as there are CPUs.
   std::vector<Cost> costs(std::vector<StallModel> accounts) const;
 
 private:

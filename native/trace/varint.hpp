@@ -21,7 +21,8 @@ inline std::uint64_t to_signed(std::uint64_t coded) {
   return coded >> 1 ^ (coded & 1 ? ~std::uint64_t{0} : 0);
 }
 
-/// Bytes that grow. Room is made for a whole number at once: the coder of records lives on this.
+/// A growing array of bytes. Reserves space for a whole number at once, because that is the fast
+/// path of the coder of records.
 class Bytes {
 public:
   void byte(std::uint8_t value) {
@@ -111,7 +112,7 @@ public:
     at_ += bytes;
     return value;
   }
-  /// What nest() put there.
+  /// The bytes that nest() appended.
   Cursor nested() {
     const std::uint64_t bytes = number();
     if (bytes > left()) {

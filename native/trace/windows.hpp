@@ -1,4 +1,4 @@
-// Which records of a long run are kept: windows of a block each, at even distances.
+// Windows of a long run, whose records are kept: one block each, at even distances.
 //
 // Rule           the run is cut into slots of `block_records` records. All slots are kept until
 //                they hold more than `most`; then every other one, and so on by halves.

@@ -45,7 +45,7 @@ void TraceWriter::put(BlockKind kind, std::uint32_t count, std::uint64_t first,
   write(packed_.data(), packed_.size());
 }
 
-/// `entries`: of the whole table, those of this block included.
+/// `entries`: of the whole table, including those of this block.
 void TraceWriter::put_table(BlockKind kind, Pending& pending, std::uint64_t entries) {
   if (pending.count == 0) return;
   put(kind, pending.count, entries - pending.count, pending.bytes);

@@ -1,7 +1,7 @@
 // Writes a trace, block by block (docs/formats/trace.md).
 //
-// Cut short      what was written in whole blocks stays readable if the writer is killed or the
-//                disk is full; flush() at least every second is the caller's part.
+// Cut short      whole blocks stay readable if the writer is killed or the disk is full. The caller
+//                calls flush() at least every second.
 // Thread safety  one thread writes.
 #pragma once
 
@@ -41,7 +41,7 @@ public:
   /// Counts so far; they are stored with each block.
   Totals totals;
 
-  /// How the program ended, as a shell reports it; finish() writes it.
+  /// Exit code of the program, as a shell reports it; finish() writes it.
   void set_exit_code(std::uint32_t code) { exit_code_ = code; }
 
   /// Writes what is buffered as blocks.

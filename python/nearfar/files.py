@@ -130,7 +130,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _first_of_pipe(descriptor: int) -> bytes:
-    """What a pipe holds; reads from the file wait from now on.
+    """Data that is in a pipe; reads from the file wait from now on.
 
     Raises OSError for a pipe that is empty and has no writer: a read would never end.
     """

@@ -86,7 +86,7 @@ class Verdict:
 
 
 def max_foreign_cpus() -> float:
-    """How many CPUs other processes may use on this machine during a measurement."""
+    """Number of CPUs that other processes may use on this machine during a measurement."""
     return max(MAX_FOREIGN_CPUS, MAX_FOREIGN_SHARE * (os.cpu_count() or 1))
 
 

@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from nearfar import student
-from nearfar.records.shape import MIN_REPEATS
+from nearfar.records.figures import MIN_REPEATS
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000

@@ -15,6 +15,8 @@ GIB = 1 << 30
 
 #: Size of the smallest pages of x86-64.
 PAGE_BYTES = 4096
+#: Size of a cache line of x86-64.
+LINE_BYTES = 64
 
 _FACTORS = {
     "": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice, PolicyAdvice, SiteAdvice
-from nearfar.records.shape import modelled
+from nearfar.records.figures import modelled
 from nearfar.units import MIB
 
 PROGRAM = ["./goprog", "--its-own-flag"]

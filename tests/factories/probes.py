@@ -21,6 +21,7 @@ from nearfar.records.depth import (
     TailPoint,
     TailsResult,
 )
+from nearfar.records.figures import Origin
 from nearfar.records.results import (
     BandwidthPoint,
     BandwidthResult,
@@ -29,7 +30,6 @@ from nearfar.records.results import (
     LatencyPoint,
     LatencyResult,
 )
-from nearfar.records.shape import Origin
 from nearfar.units import KIB, MIB
 
 

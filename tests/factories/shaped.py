@@ -1,10 +1,10 @@
-"""What all made-up figures share: their estimates, their origin, their machine."""
+"""Common parts of synthetic figures: their estimates, their origin, their machine."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nearfar.records.shape import Origin, quantities
+from nearfar.records.figures import Origin, quantities
 from nearfar.stats import Estimate
 
 MACHINE_ID = "made-up-0001"

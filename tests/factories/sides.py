@@ -6,6 +6,7 @@ from typing import Any
 
 from factories.shaped import around, shaped
 from nearfar.records.choices import PipelineStage, Side
+from nearfar.records.figures import Origin
 from nearfar.records.forecasts import (
     CompeteForecast,
     CompeteForecasts,
@@ -13,7 +14,6 @@ from nearfar.records.forecasts import (
     PipelineForecast,
     PublishedError,
 )
-from nearfar.records.shape import Origin
 from nearfar.records.together import (
     CompeteDrop,
     CompeteResult,

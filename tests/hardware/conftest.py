@@ -1,4 +1,4 @@
-"""What tests of real hardware share. Each skips, with its reason, on a machine without it."""
+"""Fixtures of tests of real hardware. Each skips, with its reason, on a machine without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How QEMU runs a virtual machine's processors: under KVM where that works, else in software."""
+"""Accelerator of QEMU's virtual machines: KVM where that works, else software."""
 
 from __future__ import annotations
 

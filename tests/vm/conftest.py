@@ -1,4 +1,4 @@
-"""What tests in the virtual machine share."""
+"""Fixtures of tests in the virtual machine."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class MachineError(Exception):
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left."""
+    """Result of a command."""
 
     code: int
     stdout: str

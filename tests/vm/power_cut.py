@@ -1,4 +1,4 @@
-"""What a power cut leaves in the NVDIMM, and what may not be lost.
+"""Contents of the NVDIMM after a power cut, and the data that may not be lost.
 
 Killing the emulator alone loses nothing: every store of the guest is already in the host's file.
 So the program under test streams what its fences made durable (``programs/cut_log.hpp``), and at
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 LINE = 64
-#: What the numbers of a structure, an operation and a phase mean (``programs/power_cut.cpp``).
+#: Names of the numbers of a structure, an operation and a phase (``programs/power_cut.cpp``).
 STRUCTURES = ("map", "list", "skip_list")
 PHASES = ("", "creation", "growth", "recovery")
 _PUT = 0
@@ -42,7 +42,7 @@ class Extent:
 
 @dataclass
 class Reported:
-    """What the guest reported: place of the pool, order of durable lines, operations."""
+    """Report of the guest: place of the pool, order of durable lines, operations."""
 
     extents: list[Extent] = field(default_factory=list)
     durable: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # turn, bytes of a line
@@ -53,7 +53,7 @@ class Reported:
 
     @property
     def acknowledged(self) -> int:
-        """How many operations were."""
+        """Number of operations."""
         return len(self.operations)
 
     def read_on(self, log: Path) -> Self:
@@ -155,7 +155,7 @@ Contents = list[dict[int, int]]
 
 
 def complaints(before: Contents, reported: Reported, after: Contents) -> list[str]:
-    """What is wrong with the contents after the cut; nothing if all that was acknowledged is there.
+    """Defects of the contents after the cut; none if all that was acknowledged is there.
 
     An operation that was not acknowledged may have happened or not, and nothing between.
     """

@@ -1,4 +1,4 @@
-"""What carries a pool: tmpfs, a memmap= region, ext4-dax and xfs-dax, compared by what works there.
+"""Carriers of a pool: tmpfs, a memmap= region, ext4-dax and xfs-dax, and what works on each.
 
 Times in an emulator mean nothing and are not taken.
 """

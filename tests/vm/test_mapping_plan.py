@@ -17,7 +17,7 @@ pytestmark = pytest.mark.vm
 MIB = 1 << 20
 PAGES_PER_MIB = MIB // 4096
 NEAR, FAR = 0, 1
-#: What tests/programs/placed_memory.c fills, in MiB, and the node where the plan puts it.
+#: Memory that tests/programs/placed_memory.c fills, in MiB, and the node of the plan.
 EXPECTED = {
     "array": (16, FAR),
     "sized": (12, FAR),

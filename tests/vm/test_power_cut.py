@@ -90,7 +90,7 @@ class Campaign:
             return self._check(machine)
 
     def fences(self) -> dict[str, int]:
-        """How many fences each phase has, by a pool that is made, worked on, opened and removed."""
+        """Number of fences of each phase of a pool that is made, worked on, opened and removed."""
         with Machine(self.folder) as machine:
             make_fsdax(machine)
             self.start = disk_start(machine)
@@ -135,7 +135,7 @@ class Campaign:
         return found
 
     def _cut(self, again: bool) -> None:
-        """What the cut leaves. ``again``: nothing was checked since the last one."""
+        """The contents after the cut. ``again``: nothing was checked since the last one."""
         reported = Reported().read_on(self.folder / "share" / "log")
         if not reported.extents:
             reported.extents = self.reported.extents

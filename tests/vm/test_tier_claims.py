@@ -30,7 +30,7 @@ from nearfar.machine.doctor.claims import examine_claims
 from nearfar.machine.root import Root
 from nearfar.machine.topology import this_machine
 from nearfar.records.matrix import MatrixPoint, MatrixResult
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
 origin = Provenance(origin=Origin.MEASURED, statistic="median", samples=6)
 points = []
 for node, latency, rate in json.loads(sys.argv[1]):

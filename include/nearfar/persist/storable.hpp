@@ -1,4 +1,4 @@
-// What may be stored: values that mean the same after a restart.
+// Values that can be stored: those that mean the same after a restart.
 //
 // storable<T>    a value that a field can hold: arithmetic (not long double), enumerations, ptr,
 //                array, std::array of such, and structures of such: trivially copyable, of standard

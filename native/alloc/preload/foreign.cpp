@@ -36,7 +36,7 @@ constexpr std::size_t smallest_chunk = 32;
 constexpr std::uintptr_t heap_alignment = 64 << 20;
 
 /// Reads memory that may be unmapped. If the kernel refuses the check, the pointer is trusted, as
-/// libc does.
+/// it is by libc.
 template <class T>
 bool read_at(std::uintptr_t at, T& value) {
   const auto* from = reinterpret_cast<const void*>(at);

@@ -83,8 +83,8 @@ std::size_t page_bytes_of(int flags) {
   return shift == 0 ? huge_page : std::size_t{1} << shift;
 }
 
-/// What a call maps. Not on the stack, which may be that of a signal handler; signals are blocked
-/// meanwhile.
+/// Origin of the mapping that a call makes. Not on the stack, which may be that of a signal
+/// handler; signals are blocked during the call.
 constinit thread_local MappingOrigin this_call;
 
 void place_mapping(const void* mapped, std::size_t bytes, int flags, int fd, CallSite site) {

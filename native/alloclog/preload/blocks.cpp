@@ -43,7 +43,7 @@ TrackedBlock* bucket(std::uint64_t address) {
   return blocks + bucket_of(address) * bucket_blocks;
 }
 
-/// A counter that is full stays so: then frees there look for a tracked block in vain.
+/// A counter at its maximum stays there: frees then search for a tracked block that may not exist.
 void count_tracked(std::uint64_t address, bool more) {
   constexpr std::uint8_t full = 255;
   std::atomic_ref counter(state.tracked[filter_index(address)]);
@@ -54,8 +54,8 @@ void count_tracked(std::uint64_t address, bool more) {
   }
 }
 
-/// Takes out what began in a block before the block did. Another block may begin in its last
-/// granule, and be entered now.
+/// Removes the entries of earlier blocks that began inside a block. Another block may begin in its
+/// last granule, and be entered concurrently.
 [[gnu::always_inline]] inline void clear_inside(std::uint64_t address, std::uint64_t end) {
   constexpr std::uint64_t half = std::uint64_t{1} << (granule_bits - 1);
   const std::uint64_t whole_end = end >> granule_bits;

@@ -1,17 +1,17 @@
-// Blocks in the shadow of the address space, and their sizes.
+// Blocks in the shadow memory, which maps addresses to sites, and their sizes.
 //
-// Order          a block is entered after the program's malloc returned it; a tracked one is taken out
-//                before free() gets it, so that an address has one owner.
+// Order          a block is entered after the program's malloc has returned it; a tracked one is
+//                removed before free() gets it, so that an address has one owner.
 // Freed blocks   tracked ones stay in the shadow, marked as freed: a sample of a block is read some
-//                time later. Of small blocks that are not tracked stay in the shadow until their memory has another
-//                block, which takes their entries out: free() of a block that is in no cache would
-//                otherwise wait for the shadow's line too. Whether a block is tracked is known by a
-//                counter that is in a cache. A forked child hides the blocks of its parent that it
-//                frees, and writes each.
+//                time later. Entries of small blocks that are not tracked stay until their memory
+//                has another block, which removes them: free() of a block that is in no cache would
+//                otherwise wait for the shadow's line, too. Whether a block is tracked follows
+//                from a counter that is in a cache. A forked child hides the blocks of its parent
+//                that it frees, and writes each.
 // Resizing       a block that realloc() resizes or moves keeps its site, as it keeps its tier in
 //                libhmalloc. Those of a forked child's parent get the site of the call.
-// Granules       allocators with blocks of 16 bytes and less put two into a granule: the later one is
-//                found there.
+// Granules       allocators with blocks of 16 bytes and less put two into a granule: the later one
+//                is found there.
 // Thread safety  any thread.
 #pragma once
 
@@ -24,22 +24,22 @@ namespace nearfar::alloclog {
 /// Enters a block, and returns it. The process must have a log.
 void* enter(void* block, std::size_t bytes, CallSite call);
 
-/// What was known of a block that was taken out.
+/// Entry and size of a block that was removed.
 struct TakenBlock {
   bool was_written = false; ///< the shadow has changed
   Entry entry = 0;          ///< then: what it had
   std::size_t bytes = 0;    ///< of a tracked block; else 0
 };
 
-/// Takes a block out that may be tracked, or in a forked child be the parent's. `usable_bytes` of the
-/// block: 0 if malloc_usable_size() is to be asked.
+/// Removes a block that may be tracked, or, in a forked child, the parent's. `usable_bytes`: of the
+/// block; 0 calls malloc_usable_size().
 TakenBlock remove_written(std::uint64_t address, std::size_t usable_bytes);
 
-/// Enters a block again that was taken out, as realloc() failed.
+/// Enters a removed block again, because realloc() failed.
 void restore(std::uint64_t address, TakenBlock taken);
 
-/// Enters what realloc() made of a block of this site, whose growth is counted. `tracked_bytes`: see
-/// TakenBlock.
+/// Enters the result of realloc() for a block of this site, and counts its growth. `tracked_bytes`:
+/// see TakenBlock.
 void* enter_resized(void* block, std::size_t bytes, Entry site, std::size_t tracked_bytes);
 
 constexpr bool is_logged(std::uint64_t address) { return address >> address_bits == 0; }
@@ -50,7 +50,7 @@ constexpr std::size_t filter_index(std::uint64_t address) {
                                   filter_counters);
 }
 
-/// False for a block that is not tracked for sure, and for any other address that never was.
+/// False only if the block is certainly not tracked.
 [[gnu::always_inline]] inline bool may_be_tracked(const void* block) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   return __atomic_load_n(&state.tracked[filter_index(address)], __ATOMIC_RELAXED) != 0;
@@ -66,7 +66,7 @@ constexpr std::size_t filter_index(std::uint64_t address) {
   return site != freed_entry && is_here ? site : Entry{0};
 }
 
-/// Takes a block out. The process must have a log. `usable_bytes`: see remove_written().
+/// Removes a block. The process must have a log. `usable_bytes`: see remove_written().
 [[gnu::always_inline]] inline TakenBlock remove(const void* block, std::size_t usable_bytes = 0) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   if (!is_logged(address) || (!may_be_tracked(block) && state.freed == 0)) return {};

@@ -29,7 +29,7 @@ struct {
   bool has_key;
 } constinit process_clock{};
 
-/// What the program wants to be done at a signal.
+/// The program's own action for the signal.
 constinit struct sigaction program_action {};
 
 constexpr int numbers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -74,7 +74,7 @@ int library_sigaction(int signal, const struct sigaction* action, struct sigacti
   return -1;
 }
 
-/// What the program does at a SIGPROF that another process, or a timer of its own, has sent.
+/// Performs the program's action for a SIGPROF of another process, or of a timer of its own.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = program_action;
   if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(signal, info, context);
@@ -148,7 +148,7 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*f
   return result;
 }
 
-/// Sets what the program does at SIGPROF, while the handler stays.
+/// Sets the program's action for SIGPROF; the handler of this library stays.
 void set_program_action(const struct sigaction* action, struct sigaction* before) {
   if (before != nullptr) *before = program_action;
   if (action != nullptr) program_action = *action;

@@ -1,11 +1,12 @@
 // Samples of CPU time by a signal, for machines whose kernel refuses perf_event_open().
 //
-// Timer          one for each thread, of its CPU time in user mode. Such a timer ends at a tick of the
-//                kernel that finds the thread there, at most CONFIG_HZ times a second, so that no
-//                system call is interrupted. The signal is SIGPROF, its handler writes a ClockSample.
-// Threads        start their timer by pthread_create(), which the library replaces.
-// The program's  own use of SIGPROF goes on: sigaction() and signal() of the program set what the
-//                handler calls for signals that are not of these timers.
+// Timer          one for each thread, of its CPU time in user mode. Such a timer ends at a tick of
+//                the kernel that finds the thread there, at most CONFIG_HZ times a second, so that
+//                no system call is interrupted. The signal is SIGPROF, its handler writes a
+//                ClockSample.
+// Threads        start their timer in pthread_create(), which the library replaces.
+// SIGPROF        the program can use it as before: its sigaction() and signal() set the action that
+//                the handler performs for signals that are not of these timers.
 // Fork, exec     the kernel gives a child no timers; it starts its own when it joins the log.
 // Not sampled    threads that block SIGPROF, those that are not made by pthread_create(), and
 //                programs that set signals by the system call (Go).

@@ -1,6 +1,6 @@
-// Enters what the program maps with mmap() and mremap() in the allocation log. The kernel is called
-// directly, as dlsym() is not ready when the first mappings are made; another preloaded library
-// that replaces these functions is not called.
+// Enters mappings that the program makes with mmap() and mremap() in the allocation log. The kernel
+// is called directly, because dlsym() does not work yet when the first mappings are made; another
+// preloaded library that replaces these functions is not called.
 //
 // Not seen       mappings by libc itself (stacks of threads, memory of malloc), by programs that
 //                call the kernel themselves (Go), and those before the process has a log.

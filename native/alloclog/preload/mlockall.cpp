@@ -1,5 +1,6 @@
-// mlockall() of the program would read all terabytes of the log's mapping into memory. Pages that
-// are mapped already are therefore locked when they are first used, and the log's not at all.
+// mlockall() of the program would read the terabytes of the log's mapping into memory. Therefore
+// pages that are already mapped are locked when they are first used, and those of the log are not
+// locked.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -45,7 +45,7 @@ bool is_readable_range(std::uintptr_t begin, std::uintptr_t end) {
   return true;
 }
 
-/// Makes the stack known that a frame is in: this thread's, deeper than before, or another one.
+/// Records the stack that contains a frame: this thread's, deeper than before, or another one.
 void learn_stack(ThreadState& thread, std::uintptr_t frame) {
   constexpr std::uintptr_t farthest = 1 << 18; // of what is looked at
   const bool is_deeper = frame < thread.stack_low && thread.stack_low - frame < farthest &&
@@ -83,8 +83,8 @@ Entry seen_number(std::uint64_t hash) {
   return 0;
 }
 
-/// Puts a chain to where the fast path looks, and what was there elsewhere in its line if there is
-/// room.
+/// Stores a chain where the fast path looks for it; moves the previous one to another place in the
+/// line, if there is one.
 void remember(std::uint64_t hash, Entry number) {
   const std::size_t home = hash >> state.seen_shift;
   const std::uint64_t before = __atomic_exchange_n(
@@ -118,7 +118,7 @@ Entry new_site(const CallChain& chain) {
   return static_cast<Entry>(number);
 }
 
-/// The part of a chain that consists of return addresses. The first one is.
+/// The part of a chain that consists of return addresses; the first address is one.
 CallChain checked(const CallChain& chain) {
   CallChain result;
   result.add(chain.callers[0]);

@@ -1,12 +1,11 @@
-// The site of a call: the chain of return addresses along frame pointers, as the emulator's recorder
-// has it (trace/recorder/allocation.hpp).
+// The site of a call: the chain of return addresses along frame pointers, as the emulator's
+// recorder has it (trace/recorder/allocation.hpp).
 //
 // Fast path      frames in the known part of the stack are read directly, and the chain's hash is
-//                looked up. It calls nothing, as each instruction there counts. Only an unknown chain
-//                is checked.
-// Frames         code without frame pointers leaves any value in their register. Where chains from
-//                a return address fail often, later ones are cut before the frame that fails: each
-//                would be unknown.
+//                looked up, without a call. Only an unknown chain is checked.
+// Frames         code without frame pointers leaves any value in their register. If chains from a
+//                return address fail often, later ones are cut before the frame that fails:
+//                otherwise each would be unknown.
 // Thread safety  any thread. Two threads that see a chain first may give it two numbers.
 #pragma once
 

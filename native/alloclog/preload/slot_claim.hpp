@@ -1,7 +1,7 @@
 // The control region of the reader, and a slot of it for this process.
 //
-// Trust          the reader may have ended, and its process number may be another's: a file counts
-//                only if it has the size and the first bytes of ours.
+// Untrusted      the reader may have ended, and another process may have its number: a file is used
+//                only if it has the size and the first bytes of a log.
 // Thread safety  open_control() once; claim_slot() by one thread of a process at a time.
 #pragma once
 

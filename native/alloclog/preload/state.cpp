@@ -23,7 +23,7 @@ struct {
   SlotUse use;         ///< of the log of this process, or in a child of the parent's
 } constinit kept{};
 
-/// Has the kernel clear the state in children. Untried as long as libc has not set the environment.
+/// Requests that the kernel clears the state in children. Not before libc has set the environment.
 Setup set_up() {
   if (environ == nullptr) return Setup::untried;
   const char* path = getenv(variable);

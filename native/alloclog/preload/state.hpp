@@ -1,9 +1,9 @@
-// What this process keeps of its log, and how it joins it.
+// State of this process in the allocation log, and joining the log.
 //
-// Fork           the state lies in pages that the kernel clears in a forked child (MADV_WIPEONFORK),
-//                and the log is not mapped there (MADV_DONTFORK): a child finds itself without log
-//                and claims its own. After vfork() the parent's memory is in use, and so is its log.
-// Safety         every failure leaves the program without log, nothing else. No descriptor stays
+// Fork           the state is in pages that the kernel clears in a forked child (MADV_WIPEONFORK),
+//                and the log is not mapped there (MADV_DONTFORK): a child has no log, and claims
+//                its own. After vfork(), the parent's memory is in use, and so is its log.
+// Safety         a failure has no effect on the program but that it has no log. No descriptor stays
 //                open. The log is not part of core files, and has no huge pages.
 // Thread safety  any thread, also signal handlers: nothing waits.
 #pragma once
@@ -20,7 +20,7 @@ namespace nearfar::alloclog {
 /// small programs touch one page.
 inline constexpr unsigned seen_bits[] = {9, 12, 16};
 inline constexpr std::size_t seen_chains = 1 << 16;
-/// How far frames can be followed, by a hash of the return address.
+/// Number of chain limits, indexed by a hash of the return address.
 inline constexpr std::size_t chain_limits = 1 << 13;
 
 /// Counters of tracked blocks, by address: few enough to stay in the second-level cache.
@@ -28,7 +28,7 @@ inline constexpr std::size_t filter_counters = 1 << 16;
 
 enum class Phase : std::uint32_t { untried = 0, joining, joined, off };
 
-/// How deep chains go that begin at a return address.
+/// Depth to which chains from a return address are followed.
 struct ChainLimit {
   std::uint8_t failures; ///< chains that did not hold, since the limit was set
   std::uint8_t cut;      ///< frames not to be followed, of max_frames

@@ -1,5 +1,5 @@
-// What the log keeps of each thread, in static thread-local memory: little, as it is taken from the
-// stacks of threads.
+// State of each thread, in static thread-local memory: small, because libc takes it from the stacks
+// of threads.
 #pragma once
 
 #include <cstddef>

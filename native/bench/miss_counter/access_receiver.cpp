@@ -1,5 +1,5 @@
-// Compiled without instrumentation; templates of the standard library that it shares with code that
-// is not may come from there, so accesses inside a callback are ignored.
+// Compiled without instrumentation. The linker may choose the instrumented version of templates of
+// the standard library, so that accesses inside a callback are ignored.
 #include "bench/miss_counter/access_receiver.hpp"
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 //                        PAGE_BYTES FLUSHES LAST_SIZES
 //
 // CACHES, TLB    SIZE:WAYS,SIZE:WAYS,... from the level nearest to the core, in bytes and entries.
-// FLUSHES        evict, keep or both: what a flush is assumed to do with its line.
+// FLUSHES        evict, keep or both: the assumed effect of a flush on its line.
 // LAST_SIZES     BYTES,BYTES,...: further sizes of the last level, each a variant; or "-".
 // Gets and sets run OPERATIONS operations to warm the caches, and as many that are counted.
 //

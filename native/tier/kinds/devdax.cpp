@@ -28,8 +28,8 @@ Result<std::size_t> device_attribute(const Spec& spec, const char* attribute) {
 Result<std::size_t> size_of(const Spec& spec) { return device_attribute(spec, "size"); }
 Result<std::size_t> align_of(const Spec& spec) { return device_attribute(spec, "align"); }
 
-/// A device is overwritten where it is mapped, so one that holds a pool of PMDK is left alone: all
-/// kinds of pools begin with a signature.
+/// Mapping a device overwrites it, so one that holds a pool of PMDK is refused: all kinds of pools
+/// begin with a signature.
 Result<os::File> open_device(const Spec& spec) {
   Result<std::size_t> unit = align_of(spec);
   if (!unit) return unit.error();

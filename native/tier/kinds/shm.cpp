@@ -11,7 +11,7 @@ Status read_directory(std::string_view argument, Spec& spec) {
   return read_path(argument.empty() ? "/dev/shm" : argument, spec);
 }
 
-/// A tmpfs may promise more than the memory that is left, and the process would be killed for it.
+/// A tmpfs may be larger than the available memory; using that much would end the process.
 Result<std::size_t> free_memory(const Spec& spec) {
   if (Status place = os::check_memory_directory(spec.path); !place) return place.error();
   Result<std::size_t> room = os::free_space(spec.path);

@@ -15,7 +15,7 @@
 
 namespace nearfar::trace {
 
-/// What the shim reports of an allocation.
+/// Report of the shim on an allocation.
 struct Allocation {
   std::uint64_t address;
   std::uint64_t bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// CPU time of the recorded processes, without that of the programs they become by exec().
+// CPU time of the recorded processes, without that of the programs that they start by exec().
 //
 // Use            the CPU time of all processes of a run, less this, is that of programs that are
 //                not recorded.

@@ -27,8 +27,8 @@ public:
   /// No load is recent any more.
   void forget() { recent_count_ = 0; }
 
-  /// Which recent missed load produced the address: 1 the last, 0 none. Updates the history of the
-  /// instruction. `value`: what was loaded, value_at(address).
+  /// Number of the recent missed load that produced the address: 1 the last, 0 none. Updates the
+  /// history of the instruction. `value`: the loaded one, value_at(address).
   std::uint8_t find(std::uint64_t address, std::uint64_t code, bool store, std::uint64_t value) {
     const bool indexed = is_indexed(address, code, store, value);
     const unsigned known = recent_count_ < recent_lines ? recent_count_ : recent_lines;
@@ -90,7 +90,7 @@ private:
   static constexpr std::uint64_t reach = 4096;
   static_assert(recent_lines == 8); // bits of a byte
 
-  /// Which recent lines may hold a word of the same page: a bit each.
+  /// A bit for each recent line that may hold a word of the same page.
   std::uint8_t& near(std::uint64_t address) { return near_[address / reach % sizeof near_]; }
 
   /// Whether the address is base + value * 2^n with the base of the previous time, and the

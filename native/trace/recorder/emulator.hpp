@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// What the versions of QEMU's plug-in interface do differently: the bytes of an instruction, and
+// Differences between the versions of QEMU's plug-in interface: the bytes of an instruction, and
 // counters that translated code increments without a call.
 #pragma once
 

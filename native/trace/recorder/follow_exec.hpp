@@ -144,7 +144,7 @@ private:
 
 inline constexpr char allocations_library[] = "/libnearfar-trace-allocations.so";
 
-/// How this process runs its program.
+/// Command line of the emulator that runs the program of this process.
 class EmulatorCommand {
 public:
   /// `address`: any in the plug-in; `ring`: the path of the ring.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// What an x86-64 instruction does to memory, decoded from its bytes.
+// Memory accesses of an x86-64 instruction, decoded from its bytes.
 //
 // Plain          the most frequent instructions have one memory operand, whose direction and size
 //                follow from the opcode: they are counted once per translation block.

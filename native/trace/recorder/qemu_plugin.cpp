@@ -166,7 +166,7 @@ void on_nt_store(unsigned vcpu, AccessType access, std::uint64_t address, void* 
 void on_wide_execution(unsigned vcpu, void*) { ++pieces[vcpu].executions; }
 void on_flush(unsigned vcpu, void*) { ++recorders[vcpu]->slot->flushes; }
 
-// What a block counts, in one word for its callback.
+// Counts of a block, in one word for its callback.
 constexpr unsigned loads_shift = 16, stores_shift = 32, floating_shift = 48;
 constexpr std::uint64_t count_mask = 0xffff;
 

@@ -12,7 +12,7 @@
 
 namespace nearfar::trace {
 
-/// What is counted without a call for each access.
+/// Counts that are kept without a call for each access.
 struct ThreadCounts {
   std::uint64_t instructions;
   std::uint64_t accesses[2]; ///< loads, stores

@@ -1,9 +1,9 @@
 // Loaded into the traced program: reports each allocation, its call site and its end to the
 // recorder.
 //
-// Channel        a load after a marked no-operation (plugin/opcode.hpp), of a description or of the
-//                block itself, which the recorder sees. Without a recorder it has no effect.
-// Call sites     the recorder follows frame pointers from here (plugin/allocation.hpp).
+// Channel        a load after a marked no-operation (recorder/opcode.hpp), of a description or of
+//                the block itself, which the recorder sees. Without a recorder it has no effect.
+// Call sites     the recorder follows frame pointers from here (recorder/allocation.hpp).
 // Allocator      the program's; libc's while that is being looked up.
 // Thread safety  any thread.
 #include <cstddef>

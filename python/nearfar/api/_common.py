@@ -1,4 +1,4 @@
-"""What all public functions share: errors of the package, and sizes as numbers or text."""
+"""Helpers of all public functions: errors of the package, and sizes as numbers or text."""
 
 from __future__ import annotations
 

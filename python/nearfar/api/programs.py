@@ -61,7 +61,7 @@ def advise(
     from nearfar.workflows import advising
     from nearfar.workflows.observation import AdviceRequest
 
-    wanted = AdviceRequest(
+    request = AdviceRequest(
         program=tuple(program),
         budget=size_in_bytes(near_budget),
         far=tuple(far),
@@ -77,7 +77,7 @@ def advise(
         whole_sites=whole_sites,
         peaks=peaks,
     )
-    return advising.advise_program(wanted, options or Options())
+    return advising.advise_program(request, options or Options())
 
 
 @public
@@ -104,7 +104,7 @@ def place_process(
     """
     from nearfar.workflows import placing
 
-    wanted = placing.PlaceRequest(
+    request = placing.PlaceRequest(
         pid=pid,
         plan=None if plan is None else Path(plan),
         tiers=tuple(tiers),
@@ -115,7 +115,7 @@ def place_process(
         time_s=time_s,
         shared=shared,
     )
-    return placing.place(wanted, options or Options())
+    return placing.place(request, options or Options())
 
 
 @public

@@ -82,6 +82,22 @@ _PANELS = {
 }
 
 
+def _require_subject(
+    program: list[str] | None, pid: int | None, perf: str | None, *, emulate: bool
+) -> None:
+    """Raise BadInputError unless exactly one subject is named, and it can be observed so."""
+    from nearfar.errors import BadInputError
+
+    if [not program, pid is None, perf is None].count(False) != 1:
+        raise BadInputError(
+            "name one of: a program after --, a running process with --pid, a file with --perf",
+            "nearfar advise -- ./program, or nearfar advise --pid PID, or --perf perf.data",
+        )
+    if emulate and not program:
+        what, flag = ("a running process", "--pid") if perf is None else ("a file", "--perf")
+        raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
+
+
 @flags.in_panels(_PANELS)
 def advise(
     program: flags.OptionalProgram = None,
@@ -154,21 +170,13 @@ def advise(
         nearfar advise --emulate --far numa:1 --json advice.json -- python3 script.py
     """
     from nearfar import api
-    from nearfar.errors import BadInputError
     from nearfar.process.stdin import of_this_process
     from nearfar.report import other_tools
     from nearfar.report.console import note
     from nearfar.report.html import page
     from nearfar.report.terminal.advising import advice
 
-    if [not program, pid is None, perf is None].count(False) != 1:
-        raise BadInputError(
-            "name one of: a program after --, a running process with --pid, a file with --perf",
-            "nearfar advise -- ./program, or nearfar advise --pid PID, or --perf perf.data",
-        )
-    if emulate and not program:
-        what, flag = ("a running process", "--pid") if perf is None else ("a file", "--perf")
-        raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
+    _require_subject(program, pid, perf, emulate=emulate)
     if emit is not None:
         other_tools.require_tool(emit, has_program=bool(program), is_running=pid is not None)
     done = api.advise(

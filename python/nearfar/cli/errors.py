@@ -80,7 +80,7 @@ def _usage(error: TyperException, typed_verb: Callable[[], str]) -> NearfarError
     return _UsageError(f"{command}: {error.format_message()}", next_step)
 
 
-#: What is wrong with a value, by the type of pydantic's error.
+#: Messages on invalid values, by the type of pydantic's error.
 _INVALID = {
     "int_parsing": "is not a whole number",
     "int_from_float": "is not a whole number",

@@ -18,7 +18,7 @@ MAX_REASONS = 3
 
 @dataclass(frozen=True)
 class Output:
-    """How a result is shown."""
+    """Settings of the output of a result."""
 
     #: File for the JSON document; ``-`` is stdout.
     json: str | None = None

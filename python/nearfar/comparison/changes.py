@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from nearfar.comparison.direction import better_of, is_count
+from nearfar.records.figures import EXTREMES
 from nearfar.records.numbers import Quantity
-from nearfar.records.shape import EXTREMES
 
 if TYPE_CHECKING:
     from nearfar.stats import Bounded

@@ -15,7 +15,7 @@ def better(key: str) -> Direction | None:
 
 def better_of(quantity: Quantity) -> Direction | None:
     """Return which values of a figure are better; None if its key has no direction, or has none in
-    its model (``Shaped.undirected``)."""
+    its model (``FigureModel.undirected``)."""
     return better(quantity.key) if quantity.is_directed else None
 
 

@@ -28,10 +28,10 @@ from nearfar.comparison.settings import (
     threads_of,
 )
 from nearfar.comparison.tiers import figures_of, tiers_of
+from nearfar.records.figures import Answer, Provenance
 from nearfar.records.numbers import Conditions, Quantity, Setting, numbers, numbers_of
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
-from nearfar.records.shape import Answer, Provenance
 
 #: Conditions that may differ between two runs of the same measurement.
 _FREE = MEASURED | {"size_bytes", "interleave_bytes"}

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from nearfar.comparison.changes import Change
 from nearfar.comparison.direction import better_of
 from nearfar.comparison.matching import compare_runs
+from nearfar.records.figures import MIN_REPEATS
 from nearfar.records.run import Run
-from nearfar.records.shape import MIN_REPEATS
 
 #: Sections with fewer figures have no shift, because the interval would be useless.
 MIN_FIGURES = MIN_REPEATS

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nearfar.records.shape import Shaped
+from nearfar.records.figures import FigureModel
 
 Persistence = Literal["none", "emulated", "real", "claimed"]
 
@@ -19,7 +19,7 @@ class _Fact(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Claims(Shaped):
+class Claims(FigureModel):
     """Speed as reported by the firmware (ACPI HMAT, or CDAT of a CXL device)."""
 
     read_latency_ns: float | None = None
@@ -153,7 +153,7 @@ class Tier(Claims):
     )
 
 
-class Machine(Shaped):
+class Machine(FigureModel):
     """A machine. ``id`` does not change with reboots and kernel updates."""
 
     id: str

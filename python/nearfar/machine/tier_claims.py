@@ -1,4 +1,4 @@
-"""What kernel and firmware say of the speed of memory nodes, besides HMAT figures and distances.
+"""Claims of kernel and firmware on the speed of memory nodes, besides HMAT and distances.
 
 Memory tiers decide between which nodes the kernel demotes cold pages; weights how it interleaves.
 Both follow from the firmware's figures, so that wrong ones misplace pages without any error.

@@ -16,7 +16,7 @@ from nearfar.machine.model import Cpu, MemoryMode, Namespace, Node, PmemRegion, 
 from nearfar.machine.mounts import Mount, disk_of, mount_of
 from nearfar.machine.persistence import Verdict
 from nearfar.machine.root import Root
-from nearfar.records.shape import Provenance
+from nearfar.records.figures import Provenance
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from nearfar.machine.model import Cache, Cpu, Machine, MemoryMode, NearCache, No
 from nearfar.machine.mounts import read_mounts
 from nearfar.machine.root import Root
 from nearfar.machine.tiers import Facts, propose
-from nearfar.records.shape import claimed
+from nearfar.records.figures import claimed
 from nearfar.units import parse_cpus
 
 _NODES = "sys/devices/system/node"

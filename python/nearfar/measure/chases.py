@@ -29,8 +29,8 @@ Pages = Literal["thp", "4k"]
 ONCE, REVISITED = 64, 32
 #: In place of a node size: one node a line, visited in address order.
 IN_TURN = 0
-#: How often an epoch samples all chases. A disturbance often lasts longer than all consecutive
-#: samples of a chase; samples of different rounds are further apart.
+#: Number of times that an epoch samples all chases. A disturbance often lasts longer than all
+#: consecutive samples of a chase; samples of different rounds are further apart.
 ROUNDS: dict[Pages, int] = {"thp": 4, "4k": 2}
 #: The shortest of REPEATS consecutive samples is used, because a disturbance only adds time.
 SAMPLE_NS, REPEATS = 2_000_000, 3

@@ -14,8 +14,8 @@ from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.measure import knees
 from nearfar.measure.access_unit import BlockCost, access_unit
+from nearfar.records.figures import Origin, Provenance
 from nearfar.records.results import CurveResult
-from nearfar.records.shape import Origin, Provenance
 
 REQUIRED = ("region_bytes", "latency_ns")
 OPTIONAL = ("block_bytes", "ntwrite_ns")

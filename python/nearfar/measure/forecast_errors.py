@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.records.forecasts import ForecastError
-from nearfar.records.shape import Origin, Shaped
 from nearfar.stats import Estimate
 
 
-def errors_of(predicted: Shaped | None, measured: Mapping[str, Estimate]) -> list[ForecastError]:
+def errors_of(
+    predicted: FigureModel | None, measured: Mapping[str, Estimate]
+) -> list[ForecastError]:
     """Predicted over measured, less 1, by predicted key; empty without a prediction.
 
     The inputs of a prediction are measured too, under keys of their own; they are not compared.

@@ -110,19 +110,6 @@ class HostMeter:
         """This machine as measured so far."""
         elapsed_s = time.monotonic() - self._since
         short = self.epochs < WHOLE_EPOCHS or elapsed_s < WHOLE_S
-        raw = self._chases.raw
-        times = {chase: lower_quartile(raw[chase]) for chase in raw}
-        levels = cache_levels(self._regions, times)
-        stream = Chase("4k", self._regions.levels["near_read_latency_ns"], IN_TURN, 1)
-        figures = {
-            **self._host.figures,
-            **levels,
-            **held_by_caches(self._host, self._regions, times, levels),
-            **self._last_cache(short=short),
-            **translation(self._host, self._regions, self._chases),
-            "near_stream_line_ns": figure_of(times[stream]),
-            **{key: figure_of(median(found), "shm:") for key, found in self._flushes.items()},
-        }
         memories: dict[str, dict[str, Figure]] = {}
         for memory in self._memories:
             memories |= memory.figures(SOURCE, short=short, disturbed=self.disturbed)
@@ -132,7 +119,7 @@ class HostMeter:
                 "description": "The machine nearfar runs on. Latencies and the usable part of the "
                 "last cache were measured; other sizes are reported by the system.",
                 "sources": {**self._host.sources, SOURCE: f"measured here by nearfar, {seed}"},
-                "figures": figures,
+                "figures": self._figures(short=short),
                 "memories": memories,
                 "measured": Measured(
                     started=self._started,
@@ -143,6 +130,21 @@ class HostMeter:
                 ),
             }
         )
+
+    def _figures(self, *, short: bool) -> dict[str, Figure]:
+        raw = self._chases.raw
+        times = {chase: lower_quartile(raw[chase]) for chase in raw}
+        levels = cache_levels(self._regions, times)
+        stream = Chase("4k", self._regions.levels["near_read_latency_ns"], IN_TURN, 1)
+        return {
+            **self._host.figures,
+            **levels,
+            **held_by_caches(self._host, self._regions, times, levels),
+            **self._last_cache(short=short),
+            **translation(self._host, self._regions, self._chases),
+            "near_stream_line_ns": figure_of(times[stream]),
+            **{key: figure_of(median(found), "shm:") for key, found in self._flushes.items()},
+        }
 
     def _beyond_caches(self) -> int:
         """Size of a region that exceeds the caches, given the measurements so far."""

@@ -9,8 +9,8 @@ from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
 from nearfar.measure.host_regions import Regions
 from nearfar.measure.session import Samples
 from nearfar.measure.tiers import origin_of
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Figure, Host
-from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, median
 from nearfar.units import PAGE_BYTES
 
@@ -67,7 +67,7 @@ def _held_by(
     levels: Mapping[str, Figure],
     chains: int,
 ) -> Figure:
-    """How many bytes C of each region R the caches held.
+    """Bytes C of each region R that the caches held.
 
     Solves R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, where all times are those for this number
     of chases.

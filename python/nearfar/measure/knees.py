@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nearfar.records.figures import Provenance
 from nearfar.records.results import Knee
-from nearfar.records.shape import Provenance
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int_]]

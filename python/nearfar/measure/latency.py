@@ -13,9 +13,9 @@ from nearfar.measure.ceiling import check_latency
 from nearfar.measure.knees import FoundKnee
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.tiers import origin_of
+from nearfar.records.figures import Provenance, claimed
 from nearfar.records.results import Knee, LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import NO_TIME, Skipped
-from nearfar.records.shape import Provenance, claimed
 from nearfar.stats import median
 from nearfar.units import MIB, format_size
 

@@ -13,9 +13,9 @@ from nearfar._native import MappedBench, NativeError
 from nearfar.errors import BadInputError, from_native
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.choices import TransferDirection, TransferMethod, TransferPattern, Warmth
+from nearfar.records.figures import Origin, quantities
 from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
 from nearfar.records.run import NO_TIME, Skipped
-from nearfar.records.shape import Origin, quantities
 from nearfar.stats import median, ratio_of_pairs
 from nearfar.units import GIB, KIB
 

@@ -18,9 +18,9 @@ from nearfar.measure import pool_tiers
 from nearfar.measure.counters import Events
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.counters import RegionCounters
+from nearfar.records.figures import Origin, quantities
 from nearfar.records.persistent_structures import MapPoint, MapResult, PmdkCost
 from nearfar.records.run import NO_TIME, Skipped
-from nearfar.records.shape import Origin, quantities
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import MIB
 

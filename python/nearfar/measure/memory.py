@@ -36,8 +36,8 @@ from nearfar.measure.ceiling import check_latency, check_rate
 from nearfar.measure.session import Samples, cpu_share
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import MIN_CPU_SHARE
+from nearfar.records.figures import Origin
 from nearfar.records.profile import DISTURBED, Figure
-from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from nearfar.measure.host_figures import SOURCE, measured
 from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.depth import LoadedResult, PersistenceResult
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.records.profile import Figure, Profile
 from nearfar.records.results import BandwidthResult, LatencyResult
 from nearfar.records.run import Run
-from nearfar.records.shape import Origin, Shaped
 
 Named = tuple[str, Figure]
 
@@ -56,17 +56,17 @@ def _confidence(figure: Figure, noisy: bool) -> str:
     return "A" if figure.origin is Origin.MEASURED else "B"
 
 
-def _origin(shaped: Shaped, key: str) -> tuple[Origin, str | None]:
+def _origin(shaped: FigureModel, key: str) -> tuple[Origin, str | None]:
     provenance = shaped.provenance[key]
     return provenance.origin, provenance.note or None
 
 
-def _scalar(shaped: Shaped, key: str, unit: str) -> Figure:
+def _scalar(shaped: FigureModel, key: str, unit: str) -> Figure:
     value, low, high = shaped.estimate(key)
     return measured(unit, value, low, high, *_origin(shaped, key))
 
 
-def _curve(unit: str, x: list[str], rows: list[tuple[list[float], Shaped, str]]) -> Figure:
+def _curve(unit: str, x: list[str], rows: list[tuple[list[float], FigureModel, str]]) -> Figure:
     """Points in the given order: coordinates, and the result and key that hold the value."""
     estimates = [(at, shaped.estimate(key)) for at, shaped, key in rows]
     origin, note = _origin(rows[0][1], rows[0][2])

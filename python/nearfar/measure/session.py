@@ -24,7 +24,7 @@ from nearfar.errors import MachineError
 from nearfar.measure.progress import Progress
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import MIN_CPU_SHARE, Lap, NoiseMeter, Watch, is_calm_now
-from nearfar.records.shape import MIN_REPEATS, quantities
+from nearfar.records.figures import MIN_REPEATS, quantities
 from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Plan(Protocol[Key]):
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: a fixed number of epochs, or within a budget of time."""
+    """Length of a measurement: a fixed number of epochs, or a budget of time."""
 
     #: Time in which the medians should become precise enough. At least six epochs run, even if they
     #: take longer.
@@ -237,16 +237,9 @@ class Session:
             _prefer_calm(samples, laps, watch)
         watch.threads([usage for epoch in samples.kept for usage in epoch])
         on_edge = edges({key: float(np.median(v)) for key, v in samples.series.items()})
-        for key, values in samples.series.items():
+        for key in samples.series:
             self.keep_samples(f"{name}/{label(key)}", unit, samples.raw[key])
-            few = len(values) < MIN_TO_JUDGE
-            watch.point(
-                label(key),
-                median(values).spread if judge_spread and not few else None,
-                cpu_share([usage for epoch in samples.accounts.get(key, []) for usage in epoch]),
-                at_edge=key in on_edge,
-                few=few,
-            )
+        _judge_points(watch, samples, label, on_edge, judge_spread=judge_spread)
         self.noise.judge(watch)
         return samples, [key for key in wanted if key not in samples.series]
 
@@ -356,3 +349,23 @@ def _send_epoch(sender: Connection, epoch: Callable[[int], Samples[Key]], seed: 
     except Exception as error:
         sender.send(error)
     sender.close()
+
+
+def _judge_points(
+    watch: Watch,
+    samples: Samples[Key],
+    label: Callable[[Key], str],
+    on_edge: Collection[Key],
+    *,
+    judge_spread: bool,
+) -> None:
+    """Report the points to the watch, with their spread if that is evidence of a disturbance."""
+    for key, values in samples.series.items():
+        few = len(values) < MIN_TO_JUDGE
+        watch.point(
+            label(key),
+            median(values).spread if judge_spread and not few else None,
+            cpu_share([usage for epoch in samples.accounts.get(key, []) for usage in epoch]),
+            at_edge=key in on_edge,
+            few=few,
+        )

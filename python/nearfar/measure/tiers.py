@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from nearfar._native import AccessProbe, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
 from nearfar.profiles import pacing
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.units import KIB, MIB, format_size
 
 #: Smaller than any last cache.

@@ -29,17 +29,19 @@ class MeasuredPair:
 Competition = ContentionModel | MeasuredPair
 
 
-def speeds(known: Competition, near_threads: int, far_threads: int) -> tuple[SideSpeed, SideSpeed]:
+def speeds(
+    competition: Competition, near_threads: int, far_threads: int
+) -> tuple[SideSpeed, SideSpeed]:
     """Speed of a near and of a far thread. Raises BadInputError for unmeasured thread counts."""
-    if isinstance(known, ContentionModel):
-        return contention.speeds(known, near_threads, far_threads)
-    if (near_threads, far_threads) != (known.near_threads, known.far_threads):
+    if isinstance(competition, ContentionModel):
+        return contention.speeds(competition, near_threads, far_threads)
+    if (near_threads, far_threads) != (competition.near_threads, competition.far_threads):
         raise BadInputError(
-            f"the measured row has {known.near_threads} + {known.far_threads} threads, and "
-            f"{near_threads} + {far_threads} are asked for",
+            f"the measured row has {competition.near_threads} + {competition.far_threads} threads, "
+            f"and {near_threads} + {far_threads} are asked for",
             "measure that row too, or fit a model to several with `nearfar fit contention`",
         )
-    return _of_thread(known.near, near_threads), _of_thread(known.far, far_threads)
+    return _of_thread(competition.near, near_threads), _of_thread(competition.far, far_threads)
 
 
 def _of_thread(side: Bandwidth, threads: int) -> SideSpeed:
@@ -47,19 +49,19 @@ def _of_thread(side: Bandwidth, threads: int) -> SideSpeed:
     return SideSpeed(value, low, high, value, 1.0)
 
 
-def half_widths(known: Competition) -> tuple[float, float]:
+def half_widths(competition: Competition) -> tuple[float, float]:
     """Half-widths of the 95 % intervals of near and far speeds, relative."""
-    if isinstance(known, ContentionModel):
-        return known.near.half_width, known.far.half_width
-    near, far = (math.log(high / low) / 2 for _, low, high in (known.near, known.far))
+    if isinstance(competition, ContentionModel):
+        return competition.near.half_width, competition.far.half_width
+    near, far = (math.log(high / low) / 2 for _, low, high in (competition.near, competition.far))
     return near, far
 
 
-def rows(known: Competition) -> int:
+def rows(competition: Competition) -> int:
     """Number of measured rows behind it."""
-    return len(known.rows) if isinstance(known, ContentionModel) else 1
+    return len(competition.rows) if isinstance(competition, ContentionModel) else 1
 
 
-def level(known: Competition) -> int:
+def level(competition: Competition) -> int:
     """Calibration level of predictions for work with a measured row."""
-    return contention.level(known)[0] if isinstance(known, ContentionModel) else 2
+    return contention.level(competition)[0] if isinstance(competition, ContentionModel) else 2

@@ -28,7 +28,7 @@ from nearfar.errors import BadInputError
 from nearfar.model.minimizing import least_squares
 from nearfar.model.results import modelled
 from nearfar.model.tables import Row, read_rows, without_repeats
-from nearfar.records.shape import Shaped
+from nearfar.records.figures import FigureModel
 
 OPERATIONS = "operations"
 MIN_ROWS = 4
@@ -84,7 +84,7 @@ FORMS: dict[str, _Form] = {
 }
 
 
-class CounterFit(Shaped):
+class CounterFit(FigureModel):
     """One column as a function of n: ``a`` and ``b`` of its form."""
 
     name: str
@@ -105,7 +105,7 @@ class Correlation(BaseModel):
     matrix: list[list[float | None]]
 
 
-class CounterFits(Shaped):
+class CounterFits(FigureModel):
     """All columns of a table."""
 
     rows: int

@@ -25,10 +25,10 @@ from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, PROFILE_MARGIN, Constant, constant, difference
 from nearfar.model.pointer_structures import Memory
 from nearfar.records.profile import Host, Profile
+from nearfar.units import LINE_BYTES
 
 #: A device with a higher read latency transfers blocks.
 _SLOWEST_LOAD_NS = 2000.0
-_LINE = 64.0
 #: Figures of a measured fence, the first one that a device has: flushes, non-temporal stores.
 _FENCES = ("flush_latency_ns", "write_latency_ns")
 #: Fence on a host without a measured one: 64 B stored, flushed and fenced on DDR4.
@@ -83,7 +83,7 @@ def far_memory(far: Profile, near: Memory) -> Memory:
 def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
     least = 0.0
     if "read_bandwidth_bytes_per_s" in far.figures:
-        least = _LINE / constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN).high
+        least = LINE_BYTES / constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN).high
     value, low, high = (
         max(stream * longer / near.load.value, least)
         for stream, longer in (
@@ -112,12 +112,14 @@ def _line(far: Profile, fence: Constant, near: Memory) -> Constant:
     own = near.line
     if "write_bandwidth_bytes_per_s" not in far.figures:
         return Constant(own.value, own.low, max(own.high, fence.high))
-    unit = far.figures["access_unit_bytes"].value if "access_unit_bytes" in far.figures else _LINE
-    unit = unit or _LINE
+    unit = (
+        far.figures["access_unit_bytes"].value if "access_unit_bytes" in far.figures else LINE_BYTES
+    )
+    unit = unit or LINE_BYTES
     bandwidth = constant(far, "write_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
     return Constant(
         max(own.value, unit / bandwidth.value),
-        max(own.low, _LINE / bandwidth.high),
+        max(own.low, LINE_BYTES / bandwidth.high),
         max(own.high, unit / bandwidth.low),
     )
 

@@ -28,7 +28,7 @@ from nearfar.model import tables
 from nearfar.model.results import InterleavedSite, InterleavePrediction
 from nearfar.profiles.loaded_curves import LoadedCurves, curves_of
 from nearfar.records.depth import LoadedTier
-from nearfar.records.shape import Origin, Provenance, with_origin
+from nearfar.records.figures import Origin, Provenance, with_origin
 
 if TYPE_CHECKING:
     from nearfar._native import Placement, TierLoad
@@ -189,34 +189,36 @@ def predict(
     best = times.solve(rows, STEPS, _MAX_NODES)
     whole = times.solve(rows, 1, _MAX_NODES) if _fits_whole(times, rows) else None
     uniform = _uniform(times, rows)
+    near_all, far_all = (times.time(rows, [step] * len(rows), 1) for step in (1, 0))
     placements = {
         "time_s": best,
-        "all_near_time_s": times.time(rows, [1] * len(rows), 1),
-        "all_far_time_s": times.time(rows, [0] * len(rows), 1),
+        "all_near_time_s": near_all,
+        "all_far_time_s": far_all,
         "whole_sites_time_s": whole,
         "uniform_time_s": uniform,
     }
-    figures = {key: _seconds(found) for key, found in placements.items()}
     return InterleavePrediction(
         steps=STEPS,
         exact=best["exact"],
         uniform_near_share=uniform["near_steps"][0] / STEPS if uniform and rows else None,
-        sites=[
-            site.interleaved(step / STEPS)
-            for site, step in zip(sites, best["near_steps"], strict=True)
-        ],
+        sites=_interleaved(sites, best),
         near=loaded_tier(near, best["near"]),
         far=loaded_tier(far, best["far"]),
         limits=list(_LIMITS),
         upper_bounds=[key for key, found in placements.items() if _is_bound(found, near, far)],
         warnings=load_warnings(near, best["near"]) + load_warnings(far, best["far"]),
-        provenance={key: _MODELLED for key, value in figures.items() if value is not None},
+        provenance={key: _MODELLED for key, found in placements.items() if found is not None},
         time_s=best["time_ns"] / _NS,
-        all_near_time_s=figures["all_near_time_s"],
-        all_far_time_s=figures["all_far_time_s"],
-        whole_sites_time_s=figures["whole_sites_time_s"],
-        uniform_time_s=figures["uniform_time_s"],
+        all_near_time_s=_seconds(near_all),
+        all_far_time_s=_seconds(far_all),
+        whole_sites_time_s=_seconds(whole),
+        uniform_time_s=_seconds(uniform),
     )
+
+
+def _interleaved(sites: Sequence[SiteLoad], found: Placement) -> list[InterleavedSite]:
+    steps = zip(sites, found["near_steps"], strict=True)
+    return [site.interleaved(step / STEPS) for site, step in steps]
 
 
 def _seconds(found: Placement | None) -> float | None:

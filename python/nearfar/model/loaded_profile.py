@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.model.interleave import Load, LoadedMemory, loaded_memory_of, state_of
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.units import format_bandwidth
 
 if TYPE_CHECKING:

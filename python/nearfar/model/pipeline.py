@@ -233,18 +233,18 @@ def predict(
     """Every split of the threads, and the best. Raises BadInputError under two threads."""
     if threads < 2:
         raise BadInputError("a pipeline needs two threads", "give --threads 2 or more")
-    known = calibration or Calibration()
-    splits = [_split(inputs, d, threads - d, known, threads) for d in range(1, threads)]
+    calibration = calibration or Calibration()
+    splits = [_split(inputs, d, threads - d, calibration, threads) for d in range(1, threads)]
     best = min(splits, key=lambda split: split.total_time_s)
     for split in splits:
         split.regret = split.total_time_s / best.total_time_s - 1
-    level, words = (2, LADDER[2]) if known.rows else (0, _UNCALIBRATED)
+    level, words = (2, LADDER[2]) if calibration.rows else (0, _UNCALIBRATED)
     return PipelinePrediction(
         best_near_threads=best.near_threads,
         splits=splits,
         calibration_level=level,
         calibration=f"{level}: {words}",
-        terms=_terms(inputs, known, best),
+        terms=_terms(inputs, calibration, best),
         limits=[
             "generate_s and analyse_s of --generate, and any calibration row, are not scaled: they "
             f"must be times of these {inputs.work.elements} elements and {inputs.work.iterations} "
@@ -253,16 +253,18 @@ def predict(
     )
 
 
-def _split(inputs: Inputs, near: int, far: int, known: Calibration, threads: int) -> PipelineSplit:
+def _split(
+    inputs: Inputs, near: int, far: int, calibration: Calibration, threads: int
+) -> PipelineSplit:
     rough = inputs.near_copy.roughness(threads) + inputs.far_copy.roughness(threads)
     transfer = transfer_s(inputs, far)
     alone, memory = inputs.analyse.at(far), inputs.far_memory_s(far)
-    analyse = alone + known.exposed * memory
-    generate = generate_s(inputs, near, transfer + analyse, known.sharing)
+    analyse = alone + calibration.exposed * memory
+    generate = generate_s(inputs, near, transfer + analyse, calibration.sharing)
     stages = {
         "transfer_time_s": _spread(transfer, rough),
-        "analyse_time_s": (analyse, *_analysis_ends(alone, memory, known, rough)),
-        "generate_time_s": (generate, *_generation_ends(inputs, near, generate, known)),
+        "analyse_time_s": (analyse, *_analysis_ends(alone, memory, calibration, rough)),
+        "generate_time_s": (generate, *_generation_ends(inputs, near, generate, calibration)),
     }
     far_side = [
         a + b for a, b in zip(stages["transfer_time_s"], stages["analyse_time_s"], strict=True)
@@ -275,7 +277,7 @@ def _split(inputs: Inputs, near: int, far: int, known: Calibration, threads: int
         regret=0.0,
         **modelled(
             {**stages, "total_time_s": (total[0], total[1], total[2])},
-            samples=len(inputs.generate.points) + known.rows,
+            samples=len(inputs.generate.points) + calibration.rows,
             note="over all iterations",
         ),
     )
@@ -286,27 +288,27 @@ def _spread(value: float, half_width: float) -> tuple[float, float, float]:
 
 
 def _analysis_ends(
-    alone: float, memory: float, known: Calibration, rough: float
+    alone: float, memory: float, calibration: Calibration, rough: float
 ) -> tuple[float, float]:
     """Far memory overlapped or added in full, unless calibrated by a row; and curve roughness."""
-    slow = alone + known.exposed * memory * math.exp(rough)
-    if known.rows:
-        return alone + known.exposed * memory * math.exp(-rough), slow
+    slow = alone + calibration.exposed * memory * math.exp(rough)
+    if calibration.rows:
+        return alone + calibration.exposed * memory * math.exp(-rough), slow
     return max(alone, memory * math.exp(-rough)), slow
 
 
 def _generation_ends(
-    inputs: Inputs, threads: int, generate: float, known: Calibration
+    inputs: Inputs, threads: int, generate: float, calibration: Calibration
 ) -> tuple[float, float]:
     """From generation alone to generation plus all traffic of the far side."""
     alone = inputs.generate.at(threads)
-    stolen = _taken(inputs, known.sharing, generate)
+    stolen = _taken(inputs, calibration.sharing, generate)
     return alone, max(generate, alone + inputs.floor_s * stolen / (1 - stolen))
 
 
-def _terms(inputs: Inputs, known: Calibration, best: PipelineSplit) -> list[Term]:
+def _terms(inputs: Inputs, calibration: Calibration, best: PipelineSplit) -> list[Term]:
     far = best.far_threads
-    taken = _taken(inputs, known.sharing, best.total_time_s)
+    taken = _taken(inputs, calibration.sharing, best.total_time_s)
     return [
         Term(name="generation alone", value=inputs.generate.at(best.near_threads), unit="s"),
         Term(
@@ -315,18 +317,18 @@ def _terms(inputs: Inputs, known: Calibration, best: PipelineSplit) -> list[Term
         Term(name="capacity that the far side takes", value=taken, unit="ratio"),
         Term(
             name="sharing of capacity, σ",
-            value=known.sharing,
+            value=calibration.sharing,
             unit="ratio",
-            note="calibrated" if known.rows else "assumed: all of it",
+            note="calibrated" if calibration.rows else "assumed: all of it",
         ),
         Term(name="copy, near to far", value=inputs.mixed_copy(far), unit="bytes/s"),
         Term(name="analysis in near memory", value=inputs.analyse.at(far), unit="s"),
         Term(name="far memory's time in the analysis", value=inputs.far_memory_s(far), unit="s"),
         Term(
             name="share of it that shows, κ",
-            value=known.exposed,
+            value=calibration.exposed,
             unit="ratio",
-            note="calibrated" if known.rows else "assumed: all of it",
+            note="calibrated" if calibration.rows else "assumed: all of it",
         ),
         Term(
             name="transfer + analysis",

@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
 from nearfar.records.depth import LoadedTier
-from nearfar.records.shape import (
+from nearfar.records.figures import (
     Amount,
     Answer,
+    FigureModel,
     Origin,
     Positive,
     Provenance,
-    Shaped,
     Share,
     Size,
 )
@@ -71,7 +71,7 @@ class SplitPrediction(Prediction):
     total_time_s: float
 
 
-class PipelineSplit(Shaped):
+class PipelineSplit(FigureModel):
     """All iterations with one split of the threads."""
 
     near_threads: int
@@ -91,7 +91,7 @@ class PipelinePrediction(Prediction):
     splits: list[PipelineSplit]
 
 
-class InterleavedSite(Shaped):
+class InterleavedSite(FigureModel):
     """A site, and the fraction of it in near memory."""
 
     name: str
@@ -124,7 +124,7 @@ class InterleavePrediction(Answer):
 def modelled(
     figures: dict[str, tuple[float, float, float]], *, samples: int, note: str = ""
 ) -> dict[str, Any]:
-    """Keyword arguments of a Shaped model: ``(value, low, high)`` of each key, as modelled.
+    """Keyword arguments of a FigureModel model: ``(value, low, high)`` of each key, as modelled.
 
     ``samples`` is the number of measured rows behind them. Raises BadInputError if a figure is not
     finite: JSON has no infinity.

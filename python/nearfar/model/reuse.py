@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nearfar.units import LINE_BYTES
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Addresses = NDArray[np.uint64]
 
-LINE_BYTES = 64
 #: Neighbors of the density estimate: its relative error is about 1 / sqrt(k).
 NEIGHBORS = 8
 #: Samples of one part of a run; the density is that of the part.
@@ -63,7 +64,7 @@ class Spread:
 
 
 def spread_of(addresses: Addresses, times_ns: Floats, threads: NDArray[np.int64]) -> Spread:
-    """How widely accesses are spread, in order of time."""
+    """Spread of accesses in memory, in order of time."""
     import numpy as np
 
     count = len(addresses)

@@ -269,11 +269,11 @@ def predict(
         raise BadInputError(
             f"--far-rows {question.far_rows} of an array of {rows} rows", f"give 0 to {rows}"
         )
-    known = calibration or Calibration()
+    calibration = calibration or Calibration()
     if question.model == "oslo":
-        known = Calibration()
-    best = min(_answers(machine, question, known), key=lambda answer: answer.times.total)
-    return _prediction(machine, question, known, best)
+        calibration = Calibration()
+    best = min(_answers(machine, question, calibration), key=lambda answer: answer.times.total)
+    return _prediction(machine, question, calibration, best)
 
 
 @dataclass(frozen=True)
@@ -295,10 +295,10 @@ def _asked(
     return near, far
 
 
-def _answers(machine: Machine, question: Question, known: Calibration) -> Iterator[_Answer]:
+def _answers(machine: Machine, question: Question, calibration: Calibration) -> Iterator[_Answer]:
     for threads in question.threads:
         near, far = _asked(machine, question, threads, "value")
-        rates = _rates(question.array, near, far, threads, known)
+        rates = _rates(question.array, near, far, threads, calibration)
         far_rows = question.far_rows
         if far_rows is None:
             far_rows = rates.balanced(question.array.rows)
@@ -307,7 +307,7 @@ def _answers(machine: Machine, question: Question, known: Calibration) -> Iterat
 
 
 def _interval(
-    machine: Machine, question: Question, known: Calibration, best: _Answer
+    machine: Machine, question: Question, calibration: Calibration, best: _Answer
 ) -> tuple[_Times, _Times]:
     """Fast and slow end: policies and contention, and the scatter of a calibrated cost."""
     ends = []
@@ -315,9 +315,9 @@ def _interval(
     for reading, sign in (("fast", -1), ("slow", 1)):
         near, far = _asked(machine, question, best.threads, reading)
         spread = replace(
-            known,
-            near=_scattered(known.near, sign * near_scatter),
-            far=_scattered(known.far, sign * far_scatter),
+            calibration,
+            near=_scattered(calibration.near, sign * near_scatter),
+            far=_scattered(calibration.far, sign * far_scatter),
         )
         rates = _rates(question.array, near, far, best.threads, spread)
         ends.append(rates.times(question.array.rows, best.far_rows))
@@ -329,9 +329,9 @@ def _scattered(cost: Cost, log_change: float) -> Cost:
 
 
 def _prediction(
-    machine: Machine, question: Question, known: Calibration, best: _Answer
+    machine: Machine, question: Question, calibration: Calibration, best: _Answer
 ) -> SplitPrediction:
-    low, high = _interval(machine, question, known, best)
+    low, high = _interval(machine, question, calibration, best)
     rows = competition.rows(machine.contention)
     times = best.times
     return SplitPrediction(
@@ -340,25 +340,25 @@ def _prediction(
         far_rows=best.far_rows,
         near_threads=best.threads[0],
         far_threads=best.threads[1],
-        calibration_level=known.level,
-        calibration=f"{known.level}: {LADDER[known.level]}; competition from {rows} measured "
-        f"row{'s' * (rows > 1)}",
-        terms=_terms(question, known, best),
-        limits=_limits(known),
+        calibration_level=calibration.level,
+        calibration=f"{calibration.level}: {LADDER[calibration.level]}; competition from {rows} "
+        f"measured row{'s' * (rows > 1)}",
+        terms=_terms(question, calibration, best),
+        limits=_limits(calibration),
         **modelled(
             {
                 "near_time_s": (times.near, low.near, high.near),
                 "far_time_s": (times.far, low.far, high.far),
                 "total_time_s": (times.total, low.total, high.total),
             },
-            samples=rows + known.rows,
+            samples=rows + calibration.rows,
             note="one sweep",
         ),
     )
 
 
-def _limits(known: Calibration) -> list[str]:
-    if known.level:
+def _limits(calibration: Calibration) -> list[str]:
+    if calibration.level:
         return [UNEXPLAINED]
     return [
         "No software cost is known: times are lower bounds, and the interval holds memory alone.",
@@ -366,9 +366,9 @@ def _limits(known: Calibration) -> list[str]:
     ]
 
 
-def _terms(question: Question, known: Calibration, best: _Answer) -> list[Term]:
+def _terms(question: Question, calibration: Calibration, best: _Answer) -> list[Term]:
     terms = []
-    pairs = (("near", best.near, known.near, False), ("far", best.far, known.far, True))
+    pairs = (("near", best.near, calibration.near, False), ("far", best.far, calibration.far, True))
     slower = "near" if best.times.near > best.times.far else "far"
     for (name, side, cost, can_wait), threads in zip(pairs, best.threads, strict=True):
         memory = cost.memory_scale * side.memory_s
@@ -395,5 +395,5 @@ def _terms(question: Question, known: Calibration, best: _Answer) -> list[Term]:
                 binds=decides and (waits or cost.software_s > memory),
             ),
         ]
-    terms.append(Term(name="skew, total over slower side", value=known.skew, unit="ratio"))
+    terms.append(Term(name="skew, total over slower side", value=calibration.skew, unit="ratio"))
     return terms

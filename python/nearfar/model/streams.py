@@ -91,7 +91,7 @@ def _steady(speeds: NDArray[np.float64], near: NDArray[np.bool_]) -> NDArray[np.
 def time_of(
     streams: Sequence[Stream], times_ns: NDArray[np.float64], threads: NDArray[np.int64]
 ) -> int:
-    """How many of all samples lie in the time of streams, which may run in turns or together.
+    """Number of all samples in the time of streams, which may run in turns or together.
     Samples are by thread and time."""
     import numpy as np
 

@@ -22,7 +22,7 @@ from nearfar.model.pointer_structures import (
 )
 from nearfar.model.results import LADDER, Prediction, Term, modelled
 from nearfar.records.choices import SetName
-from nearfar.records.shape import Positive, Shaped
+from nearfar.records.figures import FigureModel, Positive
 
 BaselineName = Literal["twin", "same_code"]
 TITLES = {
@@ -42,7 +42,7 @@ _TOO_LITTLE = 0.02
 _ENDS = ("low", "value", "high")
 
 
-class Reading(Shaped):
+class Reading(FigureModel):
     """One reading of what "against DRAM" means."""
 
     baseline: BaselineName

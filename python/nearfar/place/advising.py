@@ -11,10 +11,10 @@ from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
 from nearfar.place.costing import Cost, Coster, CostModel, SiteCost
-from nearfar.place.figures import Memory
 from nearfar.place.fractions import NearParts
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
+from nearfar.place.memory_costs import Memory
 from nearfar.place.own_load import LoadedCoster, OwnLoad, RunTimes, Variants
 from nearfar.place.policies import evaluate_policies
 from nearfar.place.program_data import ProgramData
@@ -64,40 +64,34 @@ class FarResult:
 
 
 def advise(
-    asked: AdviceInputs, far: Memory, profile: Profile, load: OwnLoad | None = None
+    inputs: AdviceInputs, far: Memory, profile: Profile, load: OwnLoad | None = None
 ) -> FarResult:
     """The curve, the plan's point on it, the sites, other costs, and other policies.
 
     ``load``: if given, and its traffic is high, times include the load of the program itself.
     """
-    coster = asked.coster
-    if load is not None and not load.matters():
-        load = None
+    coster = inputs.coster
+    load = load if load is not None and load.matters() else None
     if load is not None:
         coster = LoadedCoster(coster, load)
-        asked = replace(asked, variants=load.variants(asked.variants))
-    choices = choose(asked.data, coster, far, asked.budget)
+        inputs = replace(inputs, variants=load.variants(inputs.variants))
+    choices = choose(inputs.data, coster, far, inputs.budget)
     bend = _knee(choices)
-    point = bend if asked.budget is None else choices.best_within(asked.budget)
-    movable = [site.number for site in asked.data.movable()]
-    wholes = {
-        "all_far": (choices.all_far, list(range(len(asked.data.sites)))),
-        "movable_far": (choices.movable_far, movable),
-        "plan": (point.cost, [n for n in movable if n not in point.near]),
-    }
-    prices = expenses.prices_of(asked.near, profile)
+    point = bend if inputs.budget is None else choices.best_within(inputs.budget)
+    wholes = _whole_placements(inputs, choices, point)
+    prices = expenses.prices_of(inputs.near, profile)
     known = prices if isinstance(prices, expenses.Prices) else None
-    placed = expenses.Placed(asked.data, asked.coster, asked.near, profile, asked.wall_s)
-    bounds = _bounds(asked, far, choices, wholes)
+    placed = expenses.Placed(inputs.data, inputs.coster, inputs.near, profile, inputs.wall_s)
+    bounds = _bounds(inputs, far, choices, wholes)
     advice = FarAdvice(
         far=far.name,
         near_bytes=point.near_bytes,
         knee_bytes=bend.near_bytes,
-        curve=[_on_curve(choices, each, asked, known, bounds) for each in choices.points],
-        within=list(_within(choices, asked, known)),
-        policies=_policies(asked, far, choices, point, load),
+        curve=[_on_curve(choices, each, inputs, known, bounds) for each in choices.points],
+        within=list(_within(choices, inputs, known)),
+        policies=_policies(inputs, far, choices, point, load),
         all_far_load=loaded_tier(load.far, load.all_far()) if load is not None else None,
-        sites=_sites(asked, choices, point),
+        sites=_sites(inputs, choices, point),
         **expenses.other_expenses(placed, prices, wholes["plan"][1], point.near_bytes),
         **modelled(bounds, samples=0, note=_NOTE),
     )
@@ -105,29 +99,44 @@ def advise(
     return FarResult(advice, point, choices, NearParts.whole(point.near))
 
 
+def _whole_placements(
+    inputs: AdviceInputs, choices: Choices, point: Point
+) -> dict[str, tuple[Cost, list[int]]]:
+    """Costs and far sites of the placements in which no site is on both memories."""
+    movable = [site.number for site in inputs.data.movable()]
+    return {
+        "all_far": (choices.all_far, list(range(len(inputs.data.sites)))),
+        "movable_far": (choices.movable_far, movable),
+        "plan": (point.cost, [n for n in movable if n not in point.near]),
+    }
+
+
 def _bounds(
-    asked: AdviceInputs, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
+    inputs: AdviceInputs,
+    far: Memory,
+    choices: Choices,
+    wholes: Mapping[str, tuple[Cost, list[int]]],
 ) -> dict[str, tuple[float, float, float]]:
     """Slowdowns and times of the placements, with their intervals."""
-    found = asked.variants(far, [sites for _, sites in wholes.values()])
+    found = inputs.variants(far, [sites for _, sites in wholes.values()])
     figures = {}
     for i, (name, (cost, _)) in enumerate(wholes.items()):
         value = choices.slowdown(cost)
-        triple = (value, *asked.loss.interval([value, *(variant[i] for variant in found)]))
+        triple = (value, *inputs.loss.interval([value, *(variant[i] for variant in found)]))
         figures[f"slowdown_{name}"] = triple
-        figures[f"time_{name}_s"] = tuple(map(asked.times.wall_at, triple))  # type: ignore[assignment]
+        figures[f"time_{name}_s"] = tuple(map(inputs.times.wall_at, triple))  # type: ignore[assignment]
     return figures
 
 
 def _policies(
-    asked: AdviceInputs, far: Memory, choices: Choices, point: Point, load: OwnLoad | None
+    inputs: AdviceInputs, far: Memory, choices: Choices, point: Point, load: OwnLoad | None
 ) -> list[PolicyAdvice]:
-    if not isinstance(asked.coster, Coster) or not isinstance(asked.data, ProgramTrace):
+    if not isinstance(inputs.coster, Coster) or not isinstance(inputs.data, ProgramTrace):
         return []  # they are followed access by access
-    budget = point.near_bytes if asked.budget is None else asked.budget
-    near_bytes = min(budget, asked.data.movable_peak_bytes) + asked.data.fixed_bytes()
+    budget = point.near_bytes if inputs.budget is None else inputs.budget
+    near_bytes = min(budget, inputs.data.movable_peak_bytes) + inputs.data.fixed_bytes()
     near_ns = choices.all_near.time_ns
-    found = evaluate_policies(asked.data, asked.coster, far, near_bytes, asked.wall_s)
+    found = evaluate_policies(inputs.data, inputs.coster, far, near_bytes, inputs.wall_s)
     made = []
     for each in found:
         slowdown = each.time_ns / near_ns if near_ns else 1.0
@@ -141,7 +150,7 @@ def _policies(
                 far_writes=each.far_writes,
                 **plainly(
                     slowdown=slowdown,
-                    time_s=asked.times.wall_at(slowdown),
+                    time_s=inputs.times.wall_at(slowdown),
                     near_share=each.near_share,
                 ),
             )
@@ -158,7 +167,7 @@ def _knee(choices: Choices) -> Point:
 def _on_curve(
     choices: Choices,
     point: Point,
-    asked: AdviceInputs,
+    inputs: AdviceInputs,
     prices: expenses.Prices | None,
     bounds: Mapping[str, tuple[float, float, float]],
 ) -> BudgetPoint:
@@ -169,7 +178,7 @@ def _on_curve(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
-        price=prices.of(point.near_bytes, asked.data.movable_peak_bytes) if prices else None,
+        price=prices.of(point.near_bytes, inputs.data.movable_peak_bytes) if prices else None,
         **modelled({"slowdown": triple}, samples=0, note=_NOTE),
     )
 
@@ -184,7 +193,7 @@ def as_uncertain(slowdown: float, known: tuple[float, float, float]) -> tuple[fl
 
 
 def _within(
-    choices: Choices, asked: AdviceInputs, prices: expenses.Prices | None
+    choices: Choices, inputs: AdviceInputs, prices: expenses.Prices | None
 ) -> list[WithinPoint]:
     made = []
     for limit in WITHIN:
@@ -195,7 +204,7 @@ def _within(
         made.append(
             WithinPoint(
                 near_bytes=least.near_bytes,
-                price=prices.of(least.near_bytes, asked.data.movable_peak_bytes)
+                price=prices.of(least.near_bytes, inputs.data.movable_peak_bytes)
                 if prices
                 else None,
                 **plainly(slowdown=choices.slowdown(least.cost), within_slowdown=limit),
@@ -210,24 +219,24 @@ def plainly(**figures: float) -> dict[str, Any]:
     return {**fields, "intervals": {}}
 
 
-def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvice]:
+def _sites(inputs: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvice]:
     """Sites by their cost on far memory, highest first; without unused and empty sites."""
     far, near = choices.all_far, choices.all_near
-    scale = asked.cpu_s / near.time_ns if near.time_ns else 0.0
+    scale = inputs.cpu_s / near.time_ns if near.time_ns else 0.0
     made = [
         SiteAdvice(
             site=site.number,
             kind=site.kind,
-            at=asked.labels.at[site.number],
+            at=inputs.labels.at[site.number],
             part_bytes=list(site.part or ()),
             chain=[frame.place() for frame in site.frames],
-            functions=asked.labels.functions.get(site.number, []),
-            size_bytes=asked.data.held_bytes(site.number),
+            functions=inputs.labels.functions.get(site.number, []),
+            size_bytes=inputs.data.held_bytes(site.number),
             allocated_bytes=site.allocated_bytes,
             allocations=site.allocations,
             reads=site.reads,
             writes=site.writes,
-            verdict=_verdict(site.number, asked, point),
+            verdict=_verdict(site.number, inputs, point),
             **plainly(
                 far_time_s=_added_s(
                     site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
@@ -238,7 +247,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
                 stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             ),
         )
-        for site in asked.data.sites
+        for site in inputs.data.sites
         if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
     return sorted(made, key=lambda site: -(site.far_time_s + site.first_touch_s))
@@ -260,7 +269,7 @@ def _dependent(cost: Cost, number: int) -> float:
     return min(site.dependent / site.reads, 1.0) if site.reads else 0.0
 
 
-def _verdict(number: int, asked: AdviceInputs, point: Point) -> Placing:
-    if not asked.data.sites[number].is_movable():
+def _verdict(number: int, inputs: AdviceInputs, point: Point) -> Placing:
+    if not inputs.data.sites[number].is_movable():
         return "fixed"
     return "near" if number in point.near else "far"

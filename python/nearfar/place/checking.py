@@ -20,8 +20,8 @@ from nearfar.records.choices import RuleMemory
 from nearfar.records.plan_check import Check, RuleCheck
 
 if TYPE_CHECKING:
-    from nearfar.place.run_statistics import Process
     from nearfar.place.traffic import Traffic
+    from nearfar.records.run_statistics import ProcessStatistics
 
 #: With another input, a site's fraction of the heap's bytes or lines may change by this factor.
 _FACTOR = 2.0
@@ -35,7 +35,7 @@ _STANDARD_ERRORS = 3.0
 
 def hold(
     promise: Promise,
-    processes: Sequence[Process],
+    processes: Sequence[ProcessStatistics],
     traffic: Traffic | None = None,
     *,
     one_node: bool = False,
@@ -68,7 +68,7 @@ class _Counted:
     weights: dict[str, dict[int, int]]
 
     @classmethod
-    def of(cls, processes: Sequence[Process]) -> _Counted:
+    def of(cls, processes: Sequence[ProcessStatistics]) -> _Counted:
         """Add up the counts of processes."""
         found = cls({}, {}, {}, {}, {})
         for process in processes:

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar.place.costing import Cost, CostModel, SiteCost
-from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, max_bytes
+from nearfar.place.memory_costs import Memory
 from nearfar.place.program_data import ProgramData
 from nearfar.units import PAGE_BYTES
 
@@ -86,7 +86,7 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
     gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in movable}
     busy = {n: _busy_ns(all_far.sites[n], far) for n in movable}
     budgets = _budgets(max_bytes(frozenset(movable), data.sizes), budget)
-    chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(movable), budgets[-1]): True}
+    chosen = {(frozenset(movable), budgets[-1]): True}
     for weight in _HIDDEN:  # the last one decides what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
         chosen |= _candidates(data, spared, budgets)
@@ -104,15 +104,8 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
         for (near, size), exact in chosen.items()
     ]
     positive = {n: gain for n, gain in gains.items() if gain > 0}
-    return Choices(
-        all_near,
-        all_far,
-        movable_far,
-        positive,
-        far.latency,
-        tuple(_falling(points)),
-        tuple(points),
-    )
+    whole = (all_near, all_far, movable_far)
+    return Choices(*whole, positive, far.latency, tuple(_falling(points)), tuple(points))
 
 
 def _busy_ns(site: SiteCost, far: Memory) -> float:

@@ -3,9 +3,9 @@
 Instruction time is calibrated so that the modeled run with all data where it was observed (normally
 near memory) takes the measured user CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown
 dependences are assumed to wait for the previous load, in the fraction that matches the measured
-time. Of an instruction's time only DISPATCH_NS hides latency (``figures``), so that time which the
-model does not explain changes no cost of a miss. Kernel time, except first touches, is the same for
-all placements. Slowdowns are ratios of CPU times, over all threads.
+time. Of an instruction's time only DISPATCH_NS hides latency (``memory_costs``), so that time which
+the model does not explain changes no cost of a miss. Kernel time, except first touches, is the same
+for all placements. Slowdowns are ratios of CPU times, over all threads.
 
 A far page adds the difference of first-touch times, once per touched page:
 
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, PageWalk, Work
+from nearfar.place.memory_costs import Core, CoreTuple, Memory, MemoryTuple, PageWalk, Work
 
 if TYPE_CHECKING:
     from nearfar.place.traced import ProgramTrace
@@ -104,15 +104,15 @@ def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> 
 class Coster:
     """A trace, two memories and a core. A placement is the set of sites that lie far.
 
-    ``here``: the memory that the measured run was on, None for near memory.
+    ``run_memory``: the memory that the measured run was on, None for near memory.
     """
 
     def __init__(
-        self, traced: ProgramTrace, near: Memory, core: Core, here: Memory | None = None
+        self, traced: ProgramTrace, near: Memory, core: Core, run_memory: Memory | None = None
     ) -> None:
         self.traced = traced
         self.near, self.core = near, core
-        self.here = here or near
+        self.run_memory = run_memory or near
         self.work = Work(_TYPICAL_NS)
         self.other_works: list[Work] = []  # that also explain the measured time
         #: At the ends of near memory's latency, if the measured run was there.
@@ -133,18 +133,18 @@ class Coster:
         take longer.
         """
         self.system_s = max(cpu_s - user_s, 0.0)
-        here = self.here
-        self.work, misfit = self._fit(user_s, PLAUSIBLE_NS, here.latency)
+        run_memory = self.run_memory
+        self.work, misfit = self._fit(user_s, PLAUSIBLE_NS, run_memory.latency)
         self.scale = 1 / max(misfit, 1.0)
         at_ends = [
             (ns, self._fit(user_s, PLAUSIBLE_NS, ns)[0])
-            for ns in (here.low, here.high)
-            if ns != here.latency
+            for ns in (run_memory.low, run_memory.high)
+            if ns != run_memory.latency
         ]
         if self.work.chained:
             bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
-            self.other_works = [self._fit(user_s, bound, here.latency)[0] for bound in bounds]
-        if here is self.near:
+            self.other_works = [self._fit(user_s, bound, run_memory.latency)[0] for bound in bounds]
+        if run_memory is self.near:
             self.near_works = at_ends
         else:
             self.other_works += [work for _, work in at_ends]
@@ -177,9 +177,9 @@ class Coster:
 
     def _times(self, works: Sequence[Work], near_ns: float) -> list[float]:
         """Times of the whole run where it was measured, in ns; earlier results are reused."""
-        here = self.here.at(near_ns)
+        run_memory = self.run_memory.at(near_ns)
         new = [work for work in works if (work, near_ns) not in self._timed]
-        costs = self._run([(here, here, self.core.at(work), []) for work in new])
+        costs = self._run([(run_memory, run_memory, self.core.at(work), []) for work in new])
         for work, cost in zip(new, costs, strict=True):
             time_ns = cost.time_ns / (self.share_of(cost.instructions) or 1.0)
             self._timed[work, near_ns] = time_ns
@@ -237,8 +237,8 @@ class Coster:
 
     def _near_touches_ns(self) -> float:
         """First touches of all pages on near memory less those where they were measured."""
-        here, near = self.here, self.near
-        ends = (here.touch, here.large_pages), (near.touch, near.large_pages)
+        run_memory, near = self.run_memory, self.near
+        ends = (run_memory.touch, run_memory.large_pages), (near.touch, near.large_pages)
         if ends[0] == ends[1]:
             return 0.0
         return sum(self.traced.first_touches_ns(n, *ends) for n in range(len(self.traced.sites)))

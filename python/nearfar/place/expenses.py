@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.place.costing import Coster
 from nearfar.place.traced import ProgramTrace
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from nearfar.place.costing import CostModel
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from nearfar.simulation.devices import Device
 
 _GIB = 1 << 30
-_LINE = 64
 _DAYS_A_YEAR = 365.25
 _PRICE, _ENDURANCE = "price_per_gib", "endurance_writes"
 
@@ -110,7 +110,7 @@ def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | No
     if not isinstance(placed.coster, Coster):
         return "no wear: it needs every write, which --emulate records"
     far_bytes = float(placed.data.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
-    written = far_writes(placed.data, far_sites) * _LINE
+    written = far_writes(placed.data, far_sites) * LINE_BYTES
     if not written or not far_bytes or placed.time_s <= 0:
         return None
     seconds = far_bytes * placed.far.scalar(_ENDURANCE) / (written / placed.time_s)

@@ -1,4 +1,4 @@
-"""What a sampled run held in memory: its sites, the site of each sample, sizes, first touches."""
+"""Data of a sampled run: its sites, the site of each sample, sizes, first touches."""
 
 from __future__ import annotations
 

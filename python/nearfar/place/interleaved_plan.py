@@ -11,8 +11,7 @@ from nearfar.errors import BadInputError
 from nearfar.model.interleave import STEPS
 from nearfar.place.fractions import Nodes, tier_lines, tier_of
 from nearfar.place.promise import HeapPromise, Promise, RulePromise
-
-_LINE_BYTES = 64
+from nearfar.units import LINE_BYTES
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def _promise(sites: Sequence[PlannedSite], slowdowns: tuple[float, float]) -> Pr
                 allocations=0,
                 allocated_bytes=site.size_bytes,
                 peak_bytes=site.size_bytes,
-                reads=round(site.read_bytes / _LINE_BYTES),
-                writes=round(site.write_bytes / _LINE_BYTES),
+                reads=round(site.read_bytes / LINE_BYTES),
+                writes=round(site.write_bytes / LINE_BYTES),
                 stall_share=0.0,
                 at=site.name,
             )

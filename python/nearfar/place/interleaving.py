@@ -79,22 +79,22 @@ class FractionsFound:
 
 
 def find_fractions(
-    asked: AdviceInputs, found: FarResult, load: OwnLoad, at: Point | None = None
+    inputs: AdviceInputs, found: FarResult, load: OwnLoad, at: Point | None = None
 ) -> FractionsFound | None:
     """The fastest placement in fractions within the near memory of the plan, or within the budget
     of ``at``, a point of the curve; None if no site can be placed in fractions."""
-    free = _free(asked, found)
-    if not free or asked.wall_s <= 0:
+    free = _free(inputs, found)
+    if not free or inputs.wall_s <= 0:
         return None
     point = at or found.point
     kept = point.near
-    movable = {site.number for site in asked.data.movable()}
+    movable = {site.number for site in inputs.data.movable()}
     others = [each for each in load.sites if each.number not in free]
     fixed = load.demand(others, [n for n in movable if n not in kept])
     rows = [load.sites[number].native() for number in free]
     plan = [STEPS if number in kept else 0 for number in free]
-    budget = asked.budget if at is None else at.budget
-    times = load.model(_room(asked, point, budget, free))
+    budget = inputs.budget if at is None else at.budget
+    times = load.model(_room(inputs, point, budget, free))
     whole = times.time(rows, plan, STEPS, fixed)
     if whole is None:  # the plan fits its own room
         return None
@@ -102,41 +102,41 @@ def find_fractions(
     steps = {**dict.fromkeys(kept, STEPS), **dict(zip(free, best["near_steps"], strict=True))}
     return FractionsFound(
         steps={number: step for number, step in steps.items() if step},
-        near_bytes=_near_bytes(asked, steps),
+        near_bytes=_near_bytes(inputs, steps),
         best=best,
         whole=whole,
     )
 
 
-def _free(asked: AdviceInputs, found: FarResult) -> list[int]:
+def _free(inputs: AdviceInputs, found: FarResult) -> list[int]:
     """The sites that are placed in fractions: large ones, with the most to gain first."""
     near, far = found.choices.all_near, found.choices.all_far
-    lines = sum(site.reads + site.writes for site in asked.data.sites) or 1
+    lines = sum(site.reads + site.writes for site in inputs.data.sites) or 1
     stalls = max(far.stall_ns - near.stall_ns, 1.0)
 
     def weight(site: Site) -> float:
         added = far.sites[site.number].added_ns(near.sites[site.number])
         return abs(added) / stalls + (site.reads + site.writes) / lines
 
-    large = [s for s in asked.data.movable() if asked.data.held_bytes(s.number) >= MIN_BYTES]
+    large = [s for s in inputs.data.movable() if inputs.data.held_bytes(s.number) >= MIN_BYTES]
     return [site.number for site in sorted(large, key=weight, reverse=True)[:_MAX_SITES]]
 
 
-def _room(asked: AdviceInputs, point: Point, budget: int | None, free: Sequence[int]) -> float:
+def _room(inputs: AdviceInputs, point: Point, budget: int | None, free: Sequence[int]) -> float:
     """Near memory for the sites in fractions: what the plan has for them, and what it leaves."""
-    used = sum(asked.data.held_bytes(n) for n in free if n in point.near)
+    used = sum(inputs.data.held_bytes(n) for n in free if n in point.near)
     left = 0 if budget is None else max(budget - point.near_bytes, 0)
     return float(used + left)
 
 
-def _near_bytes(asked: AdviceInputs, steps: Mapping[int, int]) -> int:
+def _near_bytes(inputs: AdviceInputs, steps: Mapping[int, int]) -> int:
     """Most bytes that are near at once."""
-    held = [asked.data.sizes[number] * (step / STEPS) for number, step in steps.items() if step]
+    held = [inputs.data.sizes[number] * (step / STEPS) for number, step in steps.items() if step]
     return int(sum(held).max()) if held else 0
 
 
 def with_fractions(
-    asked: AdviceInputs,
+    inputs: AdviceInputs,
     found: FarResult,
     fractions: FractionsFound,
     nodes: Nodes,
@@ -144,8 +144,8 @@ def with_fractions(
     load: OwnLoad,
 ) -> FarResult:
     """The advice with what was found, and with its plan if that is better."""
-    applied = fractions.is_better(asked.times)
-    slowdown = asked.times.slowdown_at(fractions.time_s)
+    applied = fractions.is_better(inputs.times)
+    slowdown = inputs.times.slowdown_at(fractions.time_s)
     record = FractionAdvice(
         applied=applied,
         exact=fractions.best["exact"],
@@ -156,7 +156,7 @@ def with_fractions(
             {
                 "slowdown": _interval(found.advice, slowdown),
                 "whole_sites_slowdown": _interval(
-                    found.advice, asked.times.slowdown_at(fractions.whole_s)
+                    found.advice, inputs.times.slowdown_at(fractions.whole_s)
                 ),
                 "all_far_slowdown": _interval(found.advice, found.advice.slowdown_all_far),
             },
@@ -165,39 +165,39 @@ def with_fractions(
         ),
     )
     advice = found.advice.model_copy(update={"fractions": record})
-    advice = _on_curve(asked, replace(found, advice=advice), load)
+    advice = _on_curve(inputs, replace(found, advice=advice), load)
     if not applied:
         return replace(found, advice=advice)
     placing = NearParts(fractions.steps, nodes)
-    return replace(found, advice=_planned(asked, advice, record, placing), placing=placing)
+    return replace(found, advice=_planned(inputs, advice, record, placing), placing=placing)
 
 
-def _on_curve(asked: AdviceInputs, found: FarResult, load: OwnLoad) -> FarAdvice:
+def _on_curve(inputs: AdviceInputs, found: FarResult, load: OwnLoad) -> FarAdvice:
     """The advice with plans in fractions on its curve, where they are better, and with the near
     memory that small losses then need."""
     points = found.choices.points
     curve = [
-        _better_point(asked, found, load, point, known)
+        _better_point(inputs, found, load, point, known)
         for point, known in zip(points, found.advice.curve, strict=True)
     ]
-    within = [_needed(asked, found, load, curve, limit) for limit in WITHIN]
+    within = [_needed(inputs, found, load, curve, limit) for limit in WITHIN]
     return found.advice.model_copy(
         update={"curve": curve, "within": [each for each in within if each is not None]}
     )
 
 
 def _better_point(
-    asked: AdviceInputs, found: FarResult, load: OwnLoad, point: Point, known: BudgetPoint
+    inputs: AdviceInputs, found: FarResult, load: OwnLoad, point: Point, known: BudgetPoint
 ) -> BudgetPoint:
     """A point of the curve, in fractions if that is better. All far and the knee stay as they are:
     the plan without a budget is that of the knee."""
     if point.budget == 0 or point.near_bytes == found.advice.knee_bytes:
         return known
-    fractions = find_fractions(asked, found, load, point)
-    if fractions is None or not fractions.is_better(asked.times):
+    fractions = find_fractions(inputs, found, load, point)
+    if fractions is None or not fractions.is_better(inputs.times):
         return known
-    triple = _interval(found.advice, asked.times.slowdown_at(fractions.time_s))
-    price = _price(asked, found.advice, fractions.near_bytes)
+    triple = _interval(found.advice, inputs.times.slowdown_at(fractions.time_s))
+    price = _price(inputs, found.advice, fractions.near_bytes)
     exact = fractions.best["exact"]
     return known.model_copy(update=_interleaved(fractions.near_bytes, triple, exact, price))
 
@@ -217,7 +217,7 @@ def _interleaved(
 
 
 def _needed(
-    asked: AdviceInputs,
+    inputs: AdviceInputs,
     found: FarResult,
     load: OwnLoad,
     curve: Sequence[BudgetPoint],
@@ -237,14 +237,14 @@ def _needed(
             break
         budget = (low + high) // 2
         at = replace(found.choices.best_within(budget), budget=budget)
-        fractions = find_fractions(asked, found, load, at)
-        fits = fractions is not None and asked.times.slowdown_at(fractions.time_s) <= limit
+        fractions = find_fractions(inputs, found, load, at)
+        fits = fractions is not None and inputs.times.slowdown_at(fractions.time_s) <= limit
         if fractions is not None and fits and fractions.near_bytes < need:
-            need, slowdown = fractions.near_bytes, asked.times.slowdown_at(fractions.time_s)
+            need, slowdown = fractions.near_bytes, inputs.times.slowdown_at(fractions.time_s)
         low, high = (low, budget) if fits else (budget, high)
     return WithinPoint(
         near_bytes=need,
-        price=_price(asked, found.advice, need),
+        price=_price(inputs, found.advice, need),
         **plainly(slowdown=slowdown, within_slowdown=limit),
     )
 
@@ -258,13 +258,13 @@ def _interval(advice: FarAdvice, slowdown: float) -> tuple[float, float, float]:
 
 
 def _planned(
-    asked: AdviceInputs, advice: FarAdvice, record: FractionAdvice, placing: NearParts
+    inputs: AdviceInputs, advice: FarAdvice, record: FractionAdvice, placing: NearParts
 ) -> FarAdvice:
     """The advice whose plan is in fractions. Energy and wear are known of whole sites only."""
     low, high = record.intervals["slowdown"]
     triple = (record.slowdown, low, high)
-    times = tuple(map(asked.times.wall_at, triple))
-    price = _price(asked, advice, record.near_bytes)
+    times = tuple(map(inputs.times.wall_at, triple))
+    price = _price(inputs, advice, record.near_bytes)
     return advice.model_copy(
         update={
             "slowdown_plan": record.slowdown,
@@ -275,10 +275,10 @@ def _planned(
                 "time_plan_s": times[1:],
             },
             "near_bytes": record.near_bytes,
-            "curve": _with_plan(advice.curve, record, asked.budget, price),
+            "curve": _with_plan(advice.curve, record, inputs.budget, price),
             "far_writes": sum(
                 round(site.writes * (1 - placing.steps.get(site.number, 0) / STEPS))
-                for site in asked.data.movable()
+                for site in inputs.data.movable()
             ),
             "energy_plan_J": None,
             "lifetime_years": None,
@@ -308,11 +308,11 @@ def _with_plan(
     return sorted([*others, plan], key=lambda point: point.near_budget_bytes)
 
 
-def _price(asked: AdviceInputs, advice: FarAdvice, near_bytes: int) -> float | None:
+def _price(inputs: AdviceInputs, advice: FarAdvice, near_bytes: int) -> float | None:
     """The price of the plan, between those of all data near and far."""
     if advice.price_all_near is None or advice.price_all_far is None:
         return None
-    part = near_bytes / max(asked.data.movable_peak_bytes, 1)
+    part = near_bytes / max(inputs.data.movable_peak_bytes, 1)
     return advice.price_all_far + part * (advice.price_all_near - advice.price_all_far)
 
 

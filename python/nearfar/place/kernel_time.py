@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nearfar.place.figures import Memory
+from nearfar.place.memory_costs import Memory
 from nearfar.place.sample_records import CLOCK, FAULT
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 
 from nearfar.errors import BadInputError
-from nearfar.process.elf import find
 from nearfar.process.running_process import queued_s
 
 #: Number of runs, and the time after which no further run starts.
@@ -55,29 +54,6 @@ class NativeRun:
     def system_s(self) -> float:
         """CPU time in the kernel."""
         return self.cpu_s - self.user_s
-
-
-def check_named(program: str) -> None:
-    """Raise BadInputError if the name of the program is empty."""
-    if not program:
-        raise BadInputError("the name of the program is empty", "name one after --, as in a shell")
-
-
-def check_program(program: str) -> Path:
-    """The program's file. Raises BadInputError with the reason if it cannot be started."""
-    check_named(program)
-    found = find(program)
-    if found:
-        return found
-    path = Path(program)
-    if path.is_dir():
-        raise BadInputError(f"{program} is a folder", "name a program in it")
-    if path.exists():
-        raise BadInputError(
-            f"{program} is not executable",
-            f"chmod +x {program}, or name what runs it: -- python3 {program}",
-        )
-    raise BadInputError(f"no program {program}", "name one after --, as in a shell")
 
 
 def run_natively(

@@ -24,11 +24,11 @@ from nearfar._native import NativeError, PlacementTime
 from nearfar.errors import BadInputError
 from nearfar.model.interleave import STEPS, Load, LoadedMemory, SiteTuple, state_of
 from nearfar.place.costing import Cost, CostModel
-from nearfar.profiles.pacing import LINE_BYTES
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import TierLoad
-    from nearfar.place.figures import Memory
+    from nearfar.place.memory_costs import Memory
     from nearfar.place.program_data import ProgramData
 
 #: near_stall_ns, far_stall_ns, near_reads, near_writes, far_reads, far_writes

@@ -27,7 +27,7 @@ from nearfar.units import PAGE_BYTES
 if TYPE_CHECKING:
     from nearfar._native import PolicyCosts
     from nearfar.place.costing import Coster
-    from nearfar.place.figures import Memory
+    from nearfar.place.memory_costs import Memory
     from nearfar.place.traced import ProgramTrace
 
 POLICIES: tuple[PolicyName, ...] = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nearfar.place.figures import SMALL_PAGE_SHIFT
+from nearfar.place.memory_costs import SMALL_PAGE_SHIFT
 from nearfar.place.sites import Site
 
 if TYPE_CHECKING:

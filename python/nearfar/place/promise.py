@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text_bytes
-from nearfar.records.shape import Amount, Count, Share
+from nearfar.records.figures import Amount, Count, Share
 
 _HEAD = "# promise 1 "
 _NEXT = "make the plan anew with `nearfar advise`"

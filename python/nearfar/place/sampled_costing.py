@@ -13,9 +13,9 @@ that other instructions hide: 0 if the address was just loaded, otherwise at mos
 the reorder window, and at most the time of the instructions around the access. In far memory each
 wait takes c_far instead of c. Time outside of accesses is the same.
 
-If near memory is not the memory that the samples were taken on (``here``), c is its cost in that
-memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with all
-data near, which then differs from the measured one.
+If near memory is not the memory that the samples were taken on (``run_memory``), c is its cost in
+that memory, and each wait takes c_near in near memory. Slowdowns are against the predicted run with
+all data near, which then differs from the measured one.
 
 A stream does not wait for latency but for bandwidth: its lines follow from the course of its
 addresses (``model.streams``), and the loop takes at least as long as its lines take on their
@@ -35,12 +35,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nearfar.model.reuse import LINE_BYTES, miss_fractions
+from nearfar.model.reuse import miss_fractions
 from nearfar.place.costing import Cost, SiteCost
-from nearfar.place.figures import TLB_ENTRIES, Memory, PageWalk
+from nearfar.place.memory_costs import TLB_ENTRIES, Memory, PageWalk
 from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.uncertainty import touch_ends, walk_ends
 from nearfar.records.advice import MUCH_UNKNOWN
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,11 +82,11 @@ class CacheSizes:
 
 @dataclass(frozen=True)
 class _Assumed:
-    """One variant of the inputs; ``here_ns``: of the memory that the samples were taken on."""
+    """One variant of the inputs; ``run_ns``: of the memory that the samples were taken on."""
 
     near_ns: float
     far_ns: float
-    here_ns: float
+    run_ns: float
     llc: int
     spread: float = 1.0
     fill_ns: float = FILL_NS
@@ -101,7 +102,7 @@ class _Accesses:
     stalls: Stalls
     waits: Floats
     from_memory: Floats
-    walks_here: Floats
+    walks_run: Floats
     walks_near: Floats
     walks_far: Floats
     lines: float  # of a stream
@@ -110,8 +111,8 @@ class _Accesses:
 class SampledCoster:
     """Samples, near memory and caches. A placement is the set of sites that lie far.
 
-    ``here``: the memory that the samples were taken on, None for near memory; ``cpu_s``: CPU time
-    on it.
+    ``run_memory``: the memory that the samples were taken on, None for near memory; ``cpu_s``: CPU
+    time on it.
     """
 
     def __init__(
@@ -120,10 +121,10 @@ class SampledCoster:
         near: Memory,
         caches: CacheSizes,
         cpu_s: float,
-        here: Memory | None = None,
+        run_memory: Memory | None = None,
     ) -> None:
         self.data, self.near, self.caches, self.cpu_s = data, near, caches, cpu_s
-        self.here = here or near
+        self.run_memory = run_memory or near
         self._known: dict[tuple[_Assumed, bool], list[_Accesses]] = {}
 
     def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
@@ -136,7 +137,7 @@ class SampledCoster:
         return self.costs(self.near, [[]])[0].time_ns
 
     def _central(self, far: Memory) -> _Assumed:
-        return _Assumed(self.near.latency, far.latency, self.here.latency, self.caches.llc)
+        return _Assumed(self.near.latency, far.latency, self.run_memory.latency, self.caches.llc)
 
     def counted(self) -> ProgramSamples:
         """The data with estimated reads and writes of each site: waits in a row, not lines, where
@@ -170,16 +171,20 @@ class SampledCoster:
         return made
 
     def _variants(self, far: Memory) -> list[_Assumed]:
-        near, here, base = self.near, self.here, self._central(far)
+        near, run_memory, base = self.near, self.run_memory, self._central(far)
         together = far.latency == near.latency
         ends = {(near.low, far.low if together else far.high), (near.high, far.high)}
         if not together:
             ends = {(near.low, far.high), (near.high, far.low)}
         return [
             *(
-                replace(base, near_ns=low, far_ns=high, here_ns=low if here is near else end)
+                replace(base, near_ns=low, far_ns=high, run_ns=low if run_memory is near else end)
                 for low, high in ends
-                for end in ((low,) if here is near else (here.latency, here.low, here.high))
+                for end in (
+                    (low,)
+                    if run_memory is near
+                    else (run_memory.latency, run_memory.low, run_memory.high)
+                )
             ),
             *(replace(base, llc=size) for size in self.caches.llc_ends),
             *(replace(base, spread=factor) for factor in _SPREADS),
@@ -209,7 +214,7 @@ class SampledCoster:
         time is waits for memory, and all their data is far."""
         if self.data.unknown_share <= MUCH_UNKNOWN:
             return 0.0
-        longer = max(far.latency / self.here.latency - 1, 0.0)
+        longer = max(far.latency / self.run_memory.latency - 1, 0.0)
         return self.data.unknown_share * self.data.user_ns * longer
 
     def _cost(self, far: Memory, assumed: _Assumed, placement: frozenset[int]) -> Cost:
@@ -227,7 +232,7 @@ class SampledCoster:
         made = []
         for number, one in enumerate(sites):
             touch = self._first_touches_ns(number, far, assumed) if number in placement else 0.0
-            time_ns += one.stall_ns - one.here_ns + touch + self._near_touches_ns(number)
+            time_ns += one.stall_ns - one.run_ns + touch + self._near_touches_ns(number)
             made.append(one.cost(touch))
         return Cost(time_ns, sum(one.stall_ns for one in sites), 0, tuple(made))
 
@@ -239,33 +244,36 @@ class SampledCoster:
 
     def _near_touches_ns(self, number: int) -> float:
         """First touches of a site's pages on near memory less those where it was observed."""
-        here, near = self.here, self.near
+        run_memory, near = self.run_memory, self.near
         return self.data.first_touches_ns(
-            number, (here.touch, here.large_pages), (near.touch, near.large_pages)
+            number, (run_memory.touch, run_memory.large_pages), (near.touch, near.large_pages)
         )
 
     def _far_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
         """Time that waits take longer in far memory than where they were observed."""
-        here_walk, _, far_walk = self._walks(each.stalls, far, assumed)
-        latency = each.from_memory * (assumed.far_ns - assumed.here_ns)
-        walks = each.walks_far * far_walk - each.walks_here * here_walk
+        run_walk, _, far_walk = self._walks(each.stalls, far, assumed)
+        latency = each.from_memory * (assumed.far_ns - assumed.run_ns)
+        walks = each.walks_far * far_walk - each.walks_run * run_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _near_ns(self, each: _Accesses, assumed: _Assumed) -> float:
         """Time that waits take longer in near memory than where they were observed."""
-        here_walk, near_walk, _ = self._walks(each.stalls, self.near, assumed)
-        latency = each.from_memory * (assumed.near_ns - assumed.here_ns)
-        walks = each.walks_near * near_walk - each.walks_here * here_walk
+        run_walk, near_walk, _ = self._walks(each.stalls, self.near, assumed)
+        latency = each.from_memory * (assumed.near_ns - assumed.run_ns)
+        walks = each.walks_near * near_walk - each.walks_run * run_walk
         return float((each.waits * (latency + walks)).sum())
 
     def _walks(self, stalls: Stalls, far: Memory, assumed: _Assumed) -> tuple[float, float, float]:
         """Page walks of accesses where the samples were taken, near and far, in ns. Those on pages
         of the same size as near memory's are one measurement with it."""
         near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
-        same = (self.here.walk, self.here.page_shift) == (self.near.walk, self.near.page_shift)
-        here_walk, dependent = near_walk if same else self.here.walk, stalls.follows_pointer
+        same = (self.run_memory.walk, self.run_memory.page_shift) == (
+            self.near.walk,
+            self.near.page_shift,
+        )
+        run_walk, dependent = near_walk if same else self.run_memory.walk, stalls.follows_pointer
         return (
-            here_walk.of(dependent=dependent),
+            run_walk.of(dependent=dependent),
             near_walk.of(dependent=dependent),
             far_walk.of(dependent=dependent),
         )
@@ -274,13 +282,13 @@ class SampledCoster:
         self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
     ) -> list[tuple[int, float]]:
         """Time that loops of streams take beyond their measured time, by site. A near memory with
-        more bandwidth than the one here does not make them faster: what else bounds them is not
+        more bandwidth than that of the run does not make them faster: what else bounds them is not
         known."""
         found = []
         for loop, loop_ns in self.data.loops_ns.items():
             streams = [each for each in accesses if each.stalls.loop == loop and each.lines]
-            here_ns = sum(_stream_ns(each, self.here) for each in streams)
-            fitted = min(loop_ns / here_ns, 1.0) if here_ns else 1.0  # cannot be faster than here
+            run_ns = sum(_stream_ns(each, self.run_memory) for each in streams)
+            fitted = min(loop_ns / run_ns, 1.0) if run_ns else 1.0  # not faster than the run
             by_site = [
                 (each, fitted * _stream_ns(each, memory))
                 for each in streams
@@ -290,7 +298,7 @@ class SampledCoster:
             longer = [
                 (each.stalls.site, ns)
                 for each, ns in by_site
-                if each.stalls.site in placement or self.here is not self.near
+                if each.stalls.site in placement or self.run_memory is not self.near
             ]
             share = sum(ns for _, ns in longer)
             if total > loop_ns and share:
@@ -308,15 +316,15 @@ class SampledCoster:
         stalls = self.data.stalls
         spans = [each.spans * assumed.spread for each in stalls]
         waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
-        here_walks = [self._walks(each, far, assumed)[0] for each in stalls]
+        run_walks = [self._walks(each, far, assumed)[0] for each in stalls]
         for _ in range(_ROUNDS):
             rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
             l2, l3 = (_misses(stalls, spans, rates, size) for size in (self.caches.l2, assumed.llc))
-            here_tlb = _tlb_misses(spans, rates, self.here)
+            run_tlb = _tlb_misses(spans, rates, self.run_memory)
             fresh = []
             for i, each in enumerate(stalls):
                 hit = (1 - l2[i]) * self.caches.l2_ns + l2[i] * (1 - l3[i]) * self.caches.l3_ns
-                cost = hit + l2[i] * l3[i] * assumed.here_ns + here_tlb[i] * here_walks[i]
+                cost = hit + l2[i] * l3[i] * assumed.run_ns + run_tlb[i] * run_walks[i]
                 fresh.append(each.stall_ns / each.samples / _exposed(cost, each, assumed.fill_ns))
             waits = fresh
         near_tlb, far_tlb = (_tlb_misses(spans, rates, memory) for memory in (self.near, far))
@@ -325,7 +333,7 @@ class SampledCoster:
                 each,
                 waits[i],
                 l2[i] * l3[i],
-                here_tlb[i],
+                run_tlb[i],
                 near_tlb[i],
                 far_tlb[i],
                 _lines(each, l2[i] * l3[i]),
@@ -386,7 +394,7 @@ class _Sum:
 
     def __init__(self) -> None:
         self.reads = self.lines = self.writes = self.dependent = self.walks = 0.0
-        self.here_ns = self.stall_ns = 0.0
+        self.run_ns = self.stall_ns = 0.0
 
     def take(self, each: _Accesses, added_ns: float) -> None:
         """Add accesses; ``added_ns``: by how much their waits take longer than observed."""
@@ -398,7 +406,7 @@ class _Sum:
             self.writes += each.lines if is_stream else reads
         self.dependent += reads if each.stalls.follows_pointer else 0.0
         self.walks += float((each.waits * each.walks_near).sum())
-        self.here_ns += each.stalls.stall_ns
+        self.run_ns += each.stalls.stall_ns
         self.stall_ns += each.stalls.stall_ns + added_ns
 
     def cost(self, touch_ns: float) -> SiteCost:

@@ -219,7 +219,7 @@ def _selector(place: SampledData, frames: tuple[Frame, ...]) -> str:
 
 
 def _globals_selector(file: Frame) -> str:
-    """How a plan names the data of a program or library; empty if it cannot."""
+    """Name in a plan of the data of a program or library; empty if it has none."""
     return f"globals={file.in_plan().rpartition('+')[0]}" if file.is_nameable() else ""
 
 

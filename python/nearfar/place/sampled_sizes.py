@@ -1,4 +1,4 @@
-"""How much memory the sites of a sampled run have: first touches, and bytes over time."""
+"""Memory of the sites of a sampled run: first touches, and bytes over time."""
 
 from __future__ import annotations
 

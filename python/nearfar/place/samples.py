@@ -134,10 +134,7 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
         _stalls_of(run, part, int(site), around, stream)
         for part, site, stream in zip(parts, sites, streams, strict=True)
     ]
-    loops: defaultdict[int, list[int]] = defaultdict(list)
-    for number, stream in enumerate(streams):
-        if stream.bytes:
-            loops[made[number].loop].append(number)
+    loops = _streaming_loops(made, streams)
     for numbers in loops.values():
         for site in {made[n].site for n in numbers}:
             _count_once(made, [(n, parts[n]) for n in numbers if made[n].site == site], run)
@@ -147,6 +144,15 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
         for loop, numbers in loops.items()
     }
     return made, loops_ns
+
+
+def _streaming_loops(stalls: list[Stalls], streams: list[Stream]) -> dict[int, list[int]]:
+    """Loops that stream, each with the numbers of its stalls."""
+    loops: defaultdict[int, list[int]] = defaultdict(list)
+    for number, stream in enumerate(streams):
+        if stream.bytes:
+            loops[stalls[number].loop].append(number)
+    return loops
 
 
 def _count_once(made: list[Stalls], places: list[tuple[int, Samples]], run: _Run) -> None:

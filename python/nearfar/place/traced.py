@@ -56,12 +56,12 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTr
             f"{path} holds no access to memory: {stats['ending'] or 'all stayed in the caches'}",
             "give the program more data, or name a host with smaller caches (--host)",
         )
-    lives = sample.lives(PARTS)
-    recorded = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
+    live_bytes = sample.live_bytes(PARTS)
+    recorded = [_site(i, site, live_bytes[i][0]) for i, site in enumerate(stats["sites"])]
     left_out = stats["totals"]["left_out"]
     touched = _touched((collected or {"touched": sample.touched})["touched"], len(recorded))
     touches = collected["touches"] if left_out and collected else _native.TraceTouches()
-    sizes = _sizes(recorded, lives, in_windows=left_out > 0)
+    sizes = _sizes(recorded, live_bytes, in_windows=left_out > 0)
     for site in recorded:
         sizes[site.number] *= resident_fraction(site, touched.small[site.number], site.reads)
     return ProgramTrace(
@@ -108,13 +108,13 @@ def _frames(recorded: Iterable[TraceFrame]) -> Iterable[Frame]:
 
 
 def _sizes(
-    sites: list[Site], lives: list[tuple[float, list[int]]], *, in_windows: bool
+    sites: list[Site], live_bytes: list[tuple[float, list[int]]], *, in_windows: bool
 ) -> NDArray[np.float64]:
     """Sizes over time, scaled to the counted peak: objects without a record held some. In windows
     most objects have no record, and those with one give the lifetimes of the others."""
     import numpy as np
 
-    sizes = np.array([life[1] for life in lives], dtype=float).reshape(len(sites), PARTS)
+    sizes = np.array([held for _, held in live_bytes], dtype=float).reshape(len(sites), PARTS)
     for site in sites:
         seen = sizes[site.number].max()
         if site.peak_bytes > seen > 0 and in_windows:

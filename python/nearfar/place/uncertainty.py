@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nearfar.place.costing import Assumed, Coster
-from nearfar.place.figures import Core, Memory, PageWalk
+from nearfar.place.memory_costs import Core, Memory, PageWalk
 
 _OTHER_CORE = 1.5
 

@@ -1,4 +1,4 @@
-"""What C and C++ programs are built with: headers and libraries that the package brings.
+"""Headers and libraries of the package, with which C and C++ programs are built.
 
 They lie in a folder of the package, as ``cmake --install`` lays them out below a prefix. The files
 for pkg-config in it are the one description of the flags.

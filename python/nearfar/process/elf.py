@@ -7,22 +7,17 @@ program headers from e_phoff. A program without PT_INTERP is not started by a dy
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import struct
 from pathlib import Path
+
+from nearfar.process.program_file import find_program
 
 _PT_INTERP = 3
 _CLASS_64 = 2
 _X86_64 = 62
 #: Depth of scripts whose interpreter is itself a script; the kernel's limit.
 _MAX_INTERPRETERS = 4
-
-
-def find(program: str) -> Path | None:
-    """The file that a shell would start under this name; None if there is none."""
-    found = shutil.which(program)
-    return Path(found) if found and Path(found).is_file() else None
 
 
 def ignores_preload(file: Path) -> str:
@@ -56,7 +51,7 @@ def _interpreter(words: list[str]) -> Path:
     """The interpreter of a script's first line; ``/usr/bin/env NAME`` starts NAME."""
     if Path(words[0]).name == "env":
         named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-        return (find(named[0]) if named else None) or Path(words[0])
+        return (find_program(named[0]) if named else None) or Path(words[0])
     return Path(words[0])
 
 

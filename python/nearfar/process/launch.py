@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-#: What a shell returns for a program that cannot be started, and for one that does not exist.
+#: Exit codes of a shell for a program that cannot be started, and for one that does not exist.
 CANNOT_START, NOT_FOUND = 126, 127
 
 _PASSED_ON = frozenset(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.profiles import load_profile
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
-LINE_BYTES = 64
 #: Lines of one streaming thread on their way at once, hardware prefetching included: between the 10
 #: to 16 fill buffers of a core's first level and the 48 misses of its second.
 LINES_IN_FLIGHT = 16

@@ -8,8 +8,8 @@ import re
 from nearfar.machine.model import Cache, Machine
 from nearfar.machine.root import Root
 from nearfar.machine.topology import this_machine
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Figure, Host, unit_of
-from nearfar.records.shape import Origin
 
 _SOURCE, _PROCESSOR = "kernel", "processor"
 

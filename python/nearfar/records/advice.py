@@ -8,7 +8,7 @@ from pydantic import Field
 
 from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
 from nearfar.records.depth import LoadedTier
-from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
+from nearfar.records.figures import Amount, Answer, Count, FigureModel, ObservationModel, Share
 
 #: The note of a peak bandwidth that the load which measured it could not use up begins so.
 LOWER_BOUND = "a lower bound"
@@ -23,7 +23,7 @@ CAPPED_LIKE_NEAR = "capped at that of near memory, which answers no later"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
 
 
-class SiteAdvice(Shaped):
+class SiteAdvice(FigureModel):
     """An allocation site of the program. Its counts are estimates if the program was sampled."""
 
     remarks: ClassVar[frozenset[str]] = frozenset(
@@ -78,7 +78,7 @@ class SiteAdvice(Shaped):
     near_share: Share | None = Field(None, description="of its pages, if it is interleaved")
 
 
-class BudgetPoint(Shaped):
+class BudgetPoint(FigureModel):
     """A point of the curve: a near budget, and the cost of the best plan found for it."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes", "exact", "interleaved"})
@@ -93,7 +93,7 @@ class BudgetPoint(Shaped):
     price: Amount | None = Field(None, description="of the movable memory")
 
 
-class WithinPoint(Shaped):
+class WithinPoint(FigureModel):
     """The smallest near memory on the curve that keeps the slowdown within ``within_slowdown``."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes"})
@@ -104,7 +104,7 @@ class WithinPoint(Shaped):
     price: Amount | None = None
 
 
-class PolicyAdvice(Shaped):
+class PolicyAdvice(FigureModel):
     """Predicted result of a policy of the kernel or hardware, without a plan."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"near_bytes", "moved_pages", "far_writes"})
@@ -118,7 +118,7 @@ class PolicyAdvice(Shaped):
     far_writes: Count = Field(description="lines, of the program and of what was moved")
 
 
-class FractionAdvice(Shaped):
+class FractionAdvice(FigureModel):
     """A plan that interleaves sites on both memories, given the traffic of the program itself.
 
     Slowdowns are of CPU time.
@@ -136,7 +136,7 @@ class FractionAdvice(Shaped):
     far_load: LoadedTier
 
 
-class FarAdvice(Shaped):
+class FarAdvice(FigureModel):
     """Advice for one far memory.
 
     Slowdowns are ratios of CPU times, against all data in near memory. Times are wall times.
@@ -193,7 +193,7 @@ class FarAdvice(Shaped):
     sites: list[SiteAdvice]
 
 
-class ObservedProgram(Observed):
+class ObservedProgram(ObservationModel):
     """A program of the run, over all its processes."""
 
     path: str = Field(description="of a sampled one the name, at most 15 characters")
@@ -206,7 +206,7 @@ class ObservedProgram(Observed):
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
 
-    #: What differs between two observations of the same program, whose figures are compared.
+    #: Keys that differ between two observations of the same program, whose figures are compared.
     remarks: ClassVar[frozenset[str]] = (
         Answer.remarks
         | FarAdvice.remarks

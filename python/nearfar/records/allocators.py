@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.records.choices import MallocTest
-from nearfar.records.shape import Shaped
+from nearfar.records.figures import FigureModel
 
 
 class AllocatorFacts(BaseModel):
@@ -17,7 +17,7 @@ class AllocatorFacts(BaseModel):
     library: str
 
 
-class MallocRow(Shaped):
+class MallocRow(FigureModel):
     """One test with one allocator and a number of threads.
 
     Ratios are medians over repeats in which both allocators ran one after the other. The rows of

@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_json
-from nearfar.records.shape import Figures, Observed
+from nearfar.records.figures import Figures, ObservationModel
 
 
 class _Facts(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class _Observation(Observed):
+class _Observation(ObservationModel):
     model_config = ConfigDict(extra="allow")
 
 
@@ -34,7 +34,7 @@ def is_answer(document: object) -> bool:
 
 
 def answer_of(document: dict[str, Any], name: str, next_step: str) -> BaseModel:
-    """Return the document as a ``Shaped`` model, so that it can be walked like a record.
+    """Return the document as a ``FigureModel`` model, so that it can be walked like a record.
 
     Raises BadInputError if its figures are damaged.
     """

@@ -15,7 +15,7 @@ DEFAULT_TIER = "dram"
 Side = Literal["near", "far"]
 #: Direction of the far threads' copies: source, then destination.
 CompeteMode = Literal["far-far", "far-near", "near-far"]
-#: How a side reads border rows of the other side: directly, or from copies of its own.
+#: Access of a side to border rows of the other side: directly, or to copies of its own.
 StencilVersion = Literal["direct", "ghost"]
 #: Stencils that `bench stencil` applies: eight neighbors in 2D, seven points in 3D.
 StencilKernel = Literal["stencil8", "stencil7"]
@@ -51,10 +51,10 @@ MallocTest = Literal["small", "large", "free-loop", "half-free-loop", "warm"]
 SortAlgorithm = Literal["quick", "merge"]
 #: Programs of the Seoul thesis.
 ProgramName = Literal["quick", "merge", "lbm", "matmul"]
-#: How arrays are allocated: mapped from a tier, or as objects of a pool on it.
+#: Allocation of arrays: mapped from a tier, or as objects of a pool on it.
 Accessor = Literal["mapped", "pmemobj"]
 
-#: How `bench mapped` transfers data, and the methods that mmap is compared with.
+#: Transfer methods of `bench mapped`, and those that mmap is compared with.
 TransferMethod = Literal["mapped", "buffered", "direct", "uring"]
 OtherMethod = Literal["buffered", "direct", "uring"]
 TransferDirection = Literal["read", "write"]
@@ -67,7 +67,7 @@ AccessOrder = Literal["sequential", "strided", "random"]
 #: Cause of a drop in bandwidth.
 DropCause = Literal["page faults", "steal", "pushed aside", "unexplained"]
 
-#: What happens to an open row.
+#: Row-buffer policies.
 PagePolicy = Literal["open", "closed", "timeout"]
 #: Which of the waiting requests goes first: the first ready one, or the oldest.
 Scheduler = Literal["fr-fcfs", "fcfs"]
@@ -83,7 +83,7 @@ CoreModel = Literal["blocking", "window", "trace-time"]
 #: Synthetic streams of requests.
 StreamPattern = Literal["sequential", "random", "chase"]
 
-#: How accesses of a program are recorded.
+#: Recorders of the accesses of a program.
 TraceRecorder = Literal["qemu", "instrumented"]
 #: The cache level behind which a trace is taken.
 TraceLevel = Literal["l1", "l2", "llc"]
@@ -93,26 +93,26 @@ TraceFormat = Literal["ramulator", "dramsim3", "dramsys", "champsim"]
 ExperimentLevel = Literal["l1", "l2", "published counts"]
 #: Memory that a rule of a plan is for: heap blocks, mappings of the program, its global variables.
 RuleMemory = Literal["heap", "mapping", "globals"]
-#: What an allocation site is.
+#: Kinds of allocation sites.
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
 #: Other tools for placement, for which advice writes scripts.
 PlacementTool = Literal["damo", "numactl", "weighted-interleave", "memkind"]
-#: How advice observed a program.
+#: Ways in which advice observes a program.
 AdviceMethod = Literal["sampled", "emulated"]
 #: Where advice puts a site.
 Placing = Literal["near", "far", "interleaved", "fixed"]
 #: Policies that advice compares with a plan.
 PolicyName = Literal["first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode"]
 
-#: What survives a power cut without a flush: nothing (adr), or the caches (eadr).
+#: Power-fail protection: of flushed lines only (adr), or of the caches, too (eadr).
 Platform = Literal["adr", "eadr"]
 #: Structures that `crash check` explores.
 CrashStructure = Literal[
     "map", "list", "skip_list", "queue", "move", "map_atomic", "map_tx", "map_rp"
 ]
-#: What recovers an image of a structure on libpmemobj: nearfar's own code, or the library.
+#: Recovery of an image of a structure on libpmemobj: by nearfar's own code, or by the library.
 Recovery = Literal["replayed", "library"]
-#: How stores of a program are recorded.
+#: Recorders of the stores of a program.
 StoreRecorder = Literal["preload", "instrumented"]
 #: Build step that compiler flags are for.
 BuildStep = Literal["compile", "link"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from nearfar.records.choices import CounterSource
-from nearfar.records.shape import Amount, Shaped
+from nearfar.records.figures import Amount, FigureModel
 
 #: Fields of a record, in display order.
 FIELDS = (
@@ -22,7 +22,7 @@ FIELDS = (
 )
 
 
-class RegionCounters(Shaped):
+class RegionCounters(FigureModel):
     """Totals over the operations of one run, and the reasons why other events were not counted."""
 
     source: CounterSource

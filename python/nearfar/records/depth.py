@@ -7,17 +7,17 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from nearfar.records.choices import AccessOrder
-from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Share, Size
+from nearfar.records.figures import Amount, Count, FigureModel, Finite, Positive, Share, Size
 
 
-class ChainPoint(Shaped):
+class ChainPoint(FigureModel):
     """A number of independent pointer chases (chains) on one thread."""
 
     chains: Size
     latency_ns: Positive = Field(description="time divided by the number of loads of all chains")
 
 
-class ParallelismResult(Shaped):
+class ParallelismResult(FigureModel):
     """Section ``parallelism``: outstanding misses of one thread."""
 
     tier: str
@@ -26,14 +26,14 @@ class ParallelismResult(Shaped):
     parallelism: Positive = Field(description="latency of one chain over the lowest latency")
 
 
-class BlockPoint(Shaped):
+class BlockPoint(FigureModel):
     """Blocks visited in random order, the lines of each block in address order."""
 
     block_bytes: Size
     latency_ns: Positive = Field(description="per cache line")
 
 
-class BlocksResult(Shaped):
+class BlocksResult(FigureModel):
     """Section ``blocks``: latency by block size on a region beyond every cache."""
 
     tier: str
@@ -41,7 +41,7 @@ class BlocksResult(Shaped):
     points: list[BlockPoint] = Field(min_length=1)
 
 
-class Mixed(Shaped):
+class Mixed(FigureModel):
     """Base of figures that depend on a mix of reads and writes."""
 
     reads: Count
@@ -65,7 +65,7 @@ class AccessPoint(Mixed):
     bandwidth_bytes_per_s: Positive = Field(description="of accessed bytes, without write-allocate")
 
 
-class AccessResult(Shaped):
+class AccessResult(FigureModel):
     """Section ``access``: bandwidth by mix, order and size of accesses.
 
     ``strides`` has the bandwidths of strided accesses, from which interleaving is derived.
@@ -80,7 +80,7 @@ class AccessResult(Shaped):
     )
 
 
-class LoadedTier(Shaped):
+class LoadedTier(FigureModel):
     """A memory under the traffic of a program."""
 
     requested: ClassVar[frozenset[str]] = frozenset({"background_bytes_per_s"})
@@ -96,7 +96,7 @@ class LoadedTier(Shaped):
     at_open_end: bool = Field(description="at the end of a curve that ends before saturation")
 
 
-class PersistPoint(Shaped):
+class PersistPoint(FigureModel):
     """A number of blocks that are stored and flushed, followed by one fence."""
 
     how: str = Field(description="ntstore, clwb, clflushopt, clflush, movdir64b or msync")
@@ -105,7 +105,7 @@ class PersistPoint(Shaped):
     fence_ns: Positive = Field(description="time of all the blocks and the fence")
 
 
-class PersistCost(Shaped):
+class PersistCost(FigureModel):
     """A straight line fitted to the points of 64-byte blocks: the cost of a fence and of a line."""
 
     how: str
@@ -113,7 +113,7 @@ class PersistCost(Shaped):
     per_line_ns: Finite
 
 
-class OverwriteResult(Shaped):
+class OverwriteResult(FigureModel):
     """One block that is stored repeatedly, each store timed."""
 
     how: str
@@ -124,7 +124,7 @@ class OverwriteResult(Shaped):
     stalls: Count
 
 
-class PersistenceResult(Shaped):
+class PersistenceResult(FigureModel):
     """Section ``persistence``: costs of flushes and fences."""
 
     tier: str
@@ -143,7 +143,7 @@ class LoadedPoint(Mixed):
     latency_ns: Positive
 
 
-class LoadedResult(Shaped):
+class LoadedResult(FigureModel):
     """Section ``loaded``: the bandwidth-latency curve."""
 
     tier: str
@@ -152,7 +152,7 @@ class LoadedResult(Shaped):
     points: list[LoadedPoint] = Field(min_length=1)
 
 
-class TailPoint(Shaped):
+class TailPoint(FigureModel):
     """A percentile of the latency of single loads."""
 
     requested = frozenset({"share"})
@@ -161,7 +161,7 @@ class TailPoint(Shaped):
     latency_ns: Amount
 
 
-class TailsResult(Shaped):
+class TailsResult(FigureModel):
     """Section ``tails``: loads timed one by one; the overhead of the timer is subtracted."""
 
     tier: str

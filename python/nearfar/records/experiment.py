@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from nearfar.records.choices import ExperimentLevel, ProgramName, WritePolicy
-from nearfar.records.shape import Amount, Count, Finite, Shaped, Share, Size
+from nearfar.records.figures import Amount, Count, FigureModel, Finite, Share, Size
 
 
-class TierAccesses(Shaped):
+class TierAccesses(FigureModel):
     """Accesses of one run to near and far memory."""
 
     near_reads: Count
@@ -17,7 +17,7 @@ class TierAccesses(Shaped):
     far_writes: Count
 
 
-class ExperimentRow(Shaped):
+class ExperimentRow(FigureModel):
     """One program at one size, twice: everything far, and its arrays near."""
 
     program: ProgramName
@@ -38,7 +38,7 @@ class ExperimentRow(Shaped):
     placed: TierAccesses
 
 
-class Claim(Shaped):
+class Claim(FigureModel):
     """Published savings of a program: the lowest and the highest of its sizes."""
 
     program: ProgramName
@@ -46,7 +46,7 @@ class Claim(Shaped):
     energy_saved: tuple[Share, Share]
 
 
-class ExperimentResult(Shaped):
+class ExperimentResult(FigureModel):
     """Result of an experiment. ``time_saved``: published counts, blocking writes."""
 
     name: str

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from nearfar.records.shape import Observed, Shaped
+from nearfar.records.figures import FigureModel, ObservationModel
 
 
-class ForecastError(Observed):
+class ForecastError(ObservationModel):
     """The relative error of a prediction against the run that tested it."""
 
     key: str = Field(description="of the measured figure")
@@ -21,7 +21,7 @@ def error_of(errors: Sequence[ForecastError], key: str) -> float | None:
     return next((each.error for each in errors if each.key == key), None)
 
 
-class PublishedError(Observed):
+class PublishedError(ObservationModel):
     """Errors of the model of a prediction against published measurements."""
 
     table: str = Field(description="a file of nearfar.profiles, folder published")
@@ -31,7 +31,7 @@ class PublishedError(Observed):
     worst_error: float = Field(description="predicted / published - 1 of the case farthest off")
 
 
-class Forecast(Shaped):
+class Forecast(FigureModel):
     """Fields of all predictions."""
 
     calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
@@ -54,7 +54,7 @@ class CompeteForecast(Forecast):
     sum_bandwidth_bytes_per_s: float
 
 
-class CompeteForecasts(Shaped):
+class CompeteForecasts(FigureModel):
     """Of all splits whose threads have processors of their own."""
 
     mode: str

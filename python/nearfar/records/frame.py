@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from polars import DataFrame
     from pydantic import BaseModel
 
+    from nearfar.records.figures import Provenance
     from nearfar.records.numbers import Quantity, Setting
     from nearfar.records.run import Sections
-    from nearfar.records.shape import Provenance
 
 #: Columns of a figure, in order.
 COLUMNS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nearfar.records.shape import Count, Positive, Shaped, Size
+from nearfar.records.figures import Count, FigureModel, Positive, Size
 
 
-class MatrixPoint(Shaped):
+class MatrixPoint(FigureModel):
     """From the CPUs of one node to the memory of one node."""
 
     cpu_node: Count
@@ -18,7 +18,7 @@ class MatrixPoint(Shaped):
     write_bandwidth_bytes_per_s: Positive = Field(description="non-temporal stores")
 
 
-class MatrixResult(Shaped):
+class MatrixResult(FigureModel):
     """All paths between nodes with CPUs and nodes with memory."""
 
     region_bytes: Size

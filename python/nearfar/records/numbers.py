@@ -1,16 +1,16 @@
 """Every number of a record's sections, with its conditions and provenance.
 
 1. A number is a *quantity* if it has an interval or a provenance, such as a measured latency. A
-   float that was not requested (``Shaped.requested``) is a quantity, too; its origin is shown as
-   missing if it has no provenance. An integer without either is never a quantity.
+   float that was not requested (``FigureModel.requested``) is a quantity, too; its origin is shown
+   as missing if it has no provenance. An integer without either is never a quantity.
 2. Any other number is a *setting*, such as the number of threads.
 3. The *conditions* of a quantity are the scalars next to it and in the objects around it that are
-   not quantities, such as a kernel's name or an array's size (not ``Shaped.remarks``). Figures of a
-   sweep's cell also have its flags.
-4. Of a list of single observations (``Observed``: drops, series of threads) only the length is a
-   setting. A series of values over time, such as live bytes, is neither.
+   not quantities, such as a kernel's name or an array's size (not ``FigureModel.remarks``). Figures
+   of a sweep's cell also have its flags.
+4. Of a list of single observations (``ObservationModel``: drops, series of threads) only the length
+   is a setting. A series of values over time, such as live bytes, is neither.
 5. Each figure is listed once: those of the first far memory of advice, which a record has twice,
-   under the advice itself (``Shaped.first_is_own``).
+   under the advice itself (``FigureModel.first_is_own``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TypeGuard
 
 from pydantic import BaseModel
 
+from nearfar.records.figures import FigureModel, ObservationModel, Provenance
 from nearfar.records.run import Sections
-from nearfar.records.shape import Observed, Provenance, Shaped
 from nearfar.records.sweep import Scalar, SweepCell, SweepResult
 
 _ENVELOPE = frozenset({"intervals", "provenance"})
@@ -86,7 +86,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_quantity(model: BaseModel, key: str) -> bool:
-    if not isinstance(model, Shaped):
+    if not isinstance(model, FigureModel):
         return False
     recorded = key in model.provenance or key in model.intervals
     return recorded or (isinstance(getattr(model, key), float) and key not in model.requested)
@@ -106,7 +106,7 @@ def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
     """
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
-    remarks = model.remarks if isinstance(model, Shaped) else frozenset()
+    remarks = model.remarks if isinstance(model, FigureModel) else frozenset()
     for key, _ in _keys(model):
         value = getattr(model, key)
         if key in _ENVELOPE or key in remarks or value is None:
@@ -130,10 +130,10 @@ def _is_list_of_conditions(value: object) -> TypeGuard[list[Scalar]]:
 
 def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
     keys, others = _own(model)
-    repeated = model.first_is_own if isinstance(model, Shaped) else frozenset()
+    repeated = model.first_is_own if isinstance(model, FigureModel) else frozenset()
     conditions = tuple({**dict(above), **dict(others)}.items())  # own values override those above
     for key in keys:
-        shaped = model if isinstance(model, Shaped) else Shaped()
+        shaped = model if isinstance(model, FigureModel) else FigureModel()
         yield Quantity(
             path,
             key,
@@ -151,7 +151,9 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
         name = f"{path}/{alias}" if path else alias
         if isinstance(value, BaseModel) and key not in _ENVELOPE:
             yield from _walk(value, name, conditions)
-        elif isinstance(value, list) and any(isinstance(member, Observed) for member in value):
+        elif isinstance(value, list) and any(
+            isinstance(member, ObservationModel) for member in value
+        ):
             yield Setting(path, key, len(value), conditions)
         elif isinstance(value, list):
             for member in value[1:] if key in repeated else value:

@@ -8,13 +8,13 @@ from pydantic import ConfigDict, Field
 
 from nearfar.records.choices import IntsetMedium, MapOperation, MapType
 from nearfar.records.counters import RegionCounters
-from nearfar.records.shape import Amount, Positive, Shaped, Size
+from nearfar.records.figures import Amount, FigureModel, Positive, Size
 
 #: Maps of ours; the others are after PMDK's.
 OWN_MAPS: tuple[MapType, ...] = ("map", "dram")
 
 
-class MapPoint(Shaped):
+class MapPoint(FigureModel):
     """One operation on a map of one size. Times are those that one thread takes."""
 
     operations: Size
@@ -48,7 +48,7 @@ class MapPoint(Shaped):
     counters: RegionCounters | None = Field(None, description="of the operations alone")
 
 
-class PmdkCost(Shaped):
+class PmdkCost(FigureModel):
     """One way of libpmemobj to change a pool, in the same process and epochs."""
 
     name: str
@@ -76,7 +76,7 @@ class MapResult(MapPoint):
 IntsetStructure = str
 
 
-class IntsetSeries(Shaped):
+class IntsetSeries(FigureModel):
     """The throughput of one medium: the mean of all runs with its bootstrap interval."""
 
     medium: IntsetMedium
@@ -86,7 +86,7 @@ class IntsetSeries(Shaped):
     changed_share: Amount = Field(description="operations that inserted or removed something")
 
 
-class IntsetResult(Shaped):
+class IntsetResult(FigureModel):
     """A set of integers under look-ups and updates. The media in ``series`` ran alternately."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)

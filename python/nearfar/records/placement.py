@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from nearfar.records.shape import Amount, Count, Observed
+from nearfar.records.figures import Amount, Count, ObservationModel
 
 #: Why a page is not on its tier.
 Refusal = Literal["busy", "shared", "no memory", "capacity", "absent", "zero page", "other"]
@@ -14,15 +14,15 @@ Refusal = Literal["busy", "shared", "no memory", "capacity", "absent", "zero pag
 Ending = Literal["done", "time", "interrupted", "program ended", "program replaced"]
 
 
-class RefusedPages(Observed):
+class RefusedPages(ObservationModel):
     """Pages that a rule places and that did not move, at the last look."""
 
     reason: Refusal
     size_bytes: Count
 
 
-class RulePlacement(Observed):
-    """What a rule of the plan places, at the last look."""
+class RulePlacement(ObservationModel):
+    """Memory that a rule of the plan places, at the last look."""
 
     rule: Count = Field(description="number of the rule, from 1")
     line: Count
@@ -34,7 +34,7 @@ class RulePlacement(Observed):
     moved_bytes: Count = Field(description="during all looks")
 
 
-class RegionPlacement(Observed):
+class RegionPlacement(ObservationModel):
     """A region of the program that rules place, at the last look."""
 
     address: str
@@ -45,7 +45,7 @@ class RegionPlacement(Observed):
     tiers: list[str]
 
 
-class UnappliedRule(Observed):
+class UnappliedRule(ObservationModel):
     """A rule that cannot be applied from outside the program."""
 
     rule: Count
@@ -54,7 +54,7 @@ class UnappliedRule(Observed):
     why: str
 
 
-class MovingSetting(Observed):
+class MovingSetting(ObservationModel):
     """A setting of the kernel that moves pages, and the command that turns it off."""
 
     path: str
@@ -62,7 +62,7 @@ class MovingSetting(Observed):
     command: str
 
 
-class PlacementResult(Observed):
+class PlacementResult(ObservationModel):
     """Pages of a running program. Bytes are those of pages in memory."""
 
     pid: Count

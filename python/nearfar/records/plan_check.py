@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.records.choices import RuleMemory
-from nearfar.records.shape import Count, Share
+from nearfar.records.figures import Count, Share
 
 
 class RuleCheck(BaseModel):

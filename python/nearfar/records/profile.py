@@ -21,8 +21,8 @@ from pydantic import (
 )
 
 from nearfar.errors import BadInputError
+from nearfar.records.figures import Origin
 from nearfar.records.keys import Direction
-from nearfar.records.shape import Origin
 
 #: Incremented when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -230,7 +230,7 @@ class Figure(BaseModel):
 
 
 class Datasheet(BaseModel):
-    """What devices and hosts have in common: figures by key, and the sources they name."""
+    """Base of devices and hosts: figures by key, and the sources that they name."""
 
     model_config = ConfigDict(extra="forbid")
 

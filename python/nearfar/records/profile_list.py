@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from nearfar.records.shape import Observed
+from nearfar.records.figures import ObservationModel
 
 
-class ListedProfile(Observed):
+class ListedProfile(ObservationModel):
     """A device profile or a host; figures are absent if the file lacks them."""
 
     name: str = Field(description="as other verbs take it, or the path of the file")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from nearfar.records.choices import ProgramName
-from nearfar.records.shape import Positive, Shaped, Size
+from nearfar.records.figures import FigureModel, Positive, Size
 
 
-class ProgramRow(Shaped):
+class ProgramRow(FigureModel):
     """One size with one allocator; every run verified its result."""
 
     program: ProgramName

@@ -15,17 +15,17 @@ from nearfar.records.choices import (
     TransferPattern,
     Warmth,
 )
-from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
+from nearfar.records.figures import Amount, Count, FigureModel, Finite, Positive, Size
 
 
-class LatencyPoint(Shaped):
+class LatencyPoint(FigureModel):
     """Dependent loads in a random order over a region."""
 
     region_bytes: Size
     latency_ns: Positive
 
 
-class LatencyCurve(Shaped):
+class LatencyCurve(FigureModel):
     """Latency by region size on one tier with one page size."""
 
     tier: str
@@ -35,7 +35,7 @@ class LatencyCurve(Shaped):
     points: list[LatencyPoint] = Field(min_length=1)
 
 
-class Knee(Shaped):
+class Knee(FigureModel):
     """The largest region before the latency rises: the size of a cache, or the reach of a TLB."""
 
     region_bytes: Size
@@ -43,8 +43,8 @@ class Knee(Shaped):
     high: Size = Field(description="upper end of the interval of region_bytes")
 
 
-class CurveResult(Shaped):
-    """What ``nearfar probe --from`` finds in a published latency curve."""
+class CurveResult(FigureModel):
+    """Result of ``nearfar probe --from`` for a published latency curve."""
 
     source: str = Field(description="the file of the curve")
     block_bytes: Size | None = Field(None, description="block size of the curve with the knees")
@@ -54,7 +54,7 @@ class CurveResult(Shaped):
     )
 
 
-class LatencyResult(Shaped):
+class LatencyResult(FigureModel):
     """Section ``latency``: curves of one or more tiers and page sizes."""
 
     curves: list[LatencyCurve] = Field(min_length=1)
@@ -66,7 +66,7 @@ class LatencyResult(Shaped):
     knees: list[Knee] = Field(default_factory=list, description="of the first curve, ascending")
 
 
-class BandwidthPoint(Shaped):
+class BandwidthPoint(FigureModel):
     """One kernel on one tier with a number of threads."""
 
     tier: str
@@ -77,7 +77,7 @@ class BandwidthPoint(Shaped):
     bandwidth_bytes_per_s: Positive
 
 
-class BandwidthResult(Shaped):
+class BandwidthResult(FigureModel):
     """Section ``bandwidth``: read, write, ntwrite and copy by number of threads."""
 
     size_bytes: Size = Field(description="per array")
@@ -85,7 +85,7 @@ class BandwidthResult(Shaped):
     points: list[BandwidthPoint] = Field(min_length=1)
 
 
-class StreamKernel(Shaped):
+class StreamKernel(FigureModel):
     """One STREAM kernel. Bytes are counted as in STREAM, without write-allocate traffic."""
 
     best_bandwidth_bytes_per_s: Positive
@@ -95,7 +95,7 @@ class StreamKernel(Shaped):
     )
 
 
-class StreamRun(Shaped):
+class StreamRun(FigureModel):
     """All four kernels on one placement with one number of threads."""
 
     tier_a: str
@@ -138,7 +138,7 @@ class MappingFacts(BaseModel):
     )
 
 
-class MappedPoint(Shaped):
+class MappedPoint(FigureModel):
     """One way of reading or writing the file."""
 
     method: TransferMethod
@@ -151,7 +151,7 @@ class MappedPoint(Shaped):
     faults_per_gib: Amount | None = None
 
 
-class MappedRatio(Shaped):
+class MappedRatio(FigureModel):
     """Bandwidth by mmap over that by a system call, under equal conditions, from paired repeats."""
 
     against: OtherMethod
@@ -161,7 +161,7 @@ class MappedRatio(Shaped):
     ratio: Positive
 
 
-class MappedResult(Shaped):
+class MappedResult(FigureModel):
     """Section ``mapped``: access to a file by mmap and by system calls."""
 
     path: str

@@ -112,7 +112,7 @@ class Sections(BaseModel):
     sweep: SweepResult | None = None
 
     def to_polars(self) -> DataFrame:
-        """Return the figures of all sections, as ``Shaped.to_polars`` does."""
+        """Return the figures of all sections, as ``FigureModel.to_polars`` does."""
         from nearfar.records.frame import frame_of_sections
 
         return frame_of_sections(self)
@@ -151,5 +151,5 @@ class Run(BaseModel):
         return found.get(PREDICTED_SECTIONS.get(section, section))
 
     def to_polars(self) -> DataFrame:
-        """Return the figures of all sections, as ``Shaped.to_polars`` does."""
+        """Return the figures of all sections, as ``FigureModel.to_polars`` does."""
         return self.sections.to_polars()

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from nearfar.records.choices import CoreModel, EngineName, PagePolicy, Scheduler, WritePolicy
-from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
+from nearfar.records.figures import Amount, Answer, Count, FigureModel, Finite
 
 
-class CountsModeTier(Shaped):
+class CountsModeTier(FigureModel):
     """One tier in counts mode: its accesses of 64 B, their stall time, and their energy."""
 
     device: str
@@ -24,7 +24,7 @@ class CountsModeTier(Shaped):
     refresh_energy_J: Amount  # noqa: N815
 
 
-class CountsModeTiers(Shaped):
+class CountsModeTiers(FigureModel):
     """Both tiers in counts mode."""
 
     near: CountsModeTier
@@ -43,7 +43,7 @@ class CountsSimulation(Answer):
     tiers: CountsModeTiers
 
 
-class EnergyParts(Shaped):
+class EnergyParts(FigureModel):
     """Parts of one memory's energy."""
 
     activate_J: Amount  # noqa: N815
@@ -54,7 +54,7 @@ class EnergyParts(Shaped):
     background_J: Amount  # noqa: N815
 
 
-class BankActivity(Shaped):
+class BankActivity(FigureModel):
     """Events of one bank, including those of page migrations."""
 
     channel: Count
@@ -67,7 +67,7 @@ class BankActivity(Shaped):
     activates: Count
 
 
-class SimulatedTier(Shaped):
+class SimulatedTier(FigureModel):
     """One memory under a stream of requests."""
 
     device: str
@@ -127,14 +127,14 @@ class SimulatedTier(Shaped):
     )
 
 
-class SimulatedTiers(Shaped):
+class SimulatedTiers(FigureModel):
     """Both memories."""
 
     near: SimulatedTier
     far: SimulatedTier
 
 
-class Difference(Shaped):
+class Difference(FigureModel):
     """Fast engine relative to the exact one: internal consistency, not validation."""
 
     requests: Count = Field(description="number that both engines simulated")
@@ -149,7 +149,7 @@ class Difference(Shaped):
     exact_requests_per_s: Amount
 
 
-class ControllerSettings(Shaped):
+class ControllerSettings(FigureModel):
     """Settings of the memory controllers, except the row policy."""
 
     timeout_ns: Amount | None = Field(
@@ -201,7 +201,7 @@ class Simulation(Answer):
     difference: Difference | None = None
 
 
-class CurvePoint(Shaped):
+class CurvePoint(FigureModel):
     """Bandwidth and latencies at one request rate."""
 
     bandwidth_bytes_per_s: Amount

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
+from nearfar.records.figures import Amount, Count, FigureModel, Finite, Positive, Size
 
 
-class StructurePoint(Shaped):
+class StructurePoint(FigureModel):
     """One operation at one size, predicted before it was measured."""
 
     what: str = Field(description="operation and structure")
@@ -21,7 +21,7 @@ class StructurePoint(Shaped):
     covered: bool = Field(description="the measured time lies in the predicted interval")
 
 
-class DeviceSlowdown(Shaped):
+class DeviceSlowdown(FigureModel):
     """An operation in a device's memory against its volatile counterpart in this machine's."""
 
     structure: str
@@ -31,7 +31,7 @@ class DeviceSlowdown(Shaped):
     slowdown: Positive
 
 
-class PublishedSlowdown(Shaped):
+class PublishedSlowdown(FigureModel):
     """A mean that a paper reports, and the prediction for its machine under one reading."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"reason"})
@@ -45,7 +45,7 @@ class PublishedSlowdown(Shaped):
     reason: str = Field(description="why both differ, where they do")
 
 
-class StructuresResult(Shaped):
+class StructuresResult(FigureModel):
     """All points of one run, the devices, and a paper's machine."""
 
     predicted_at: str = Field(description="UTC, ISO 8601: before the first point was measured")

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.figures import Finite, Provenance
 from nearfar.records.noise import NoiseRecord
-from nearfar.records.shape import Finite, Provenance
 
 #: Types of a figure's conditions and of a flag's value.
 Scalar = str | int | float | bool

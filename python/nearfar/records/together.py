@@ -14,18 +14,18 @@ from nearfar.records.choices import (
     StencilKernel,
     StencilVersion,
 )
+from nearfar.records.figures import FigureModel, ObservationModel
 from nearfar.records.forecasts import (
     CompeteForecasts,
     ForecastError,
     PipelineForecast,
     PublishedError,
 )
-from nearfar.records.shape import Observed, Shaped
 
 _ERRORS = "of what was predicted before the run; empty without a prediction"
 
 
-class CompeteDrop(Observed):
+class CompeteDrop(ObservationModel):
     """Consecutive iterations that took much longer than the thread's median iteration.
 
     A drop is a single observation without an interval.
@@ -50,7 +50,7 @@ class CompeteDrop(Observed):
     cause: DropCause
 
 
-class CompeteThread(Observed):
+class CompeteThread(ObservationModel):
     """One thread in one repeat: the rate of each iteration."""
 
     side: Side
@@ -59,7 +59,7 @@ class CompeteThread(Observed):
     rate_bytes_per_s: list[float]
 
 
-class CompeteRow(Shaped):
+class CompeteRow(FigureModel):
     """Near threads copy near to near while far threads copy in the direction of the mode."""
 
     mode: CompeteMode
@@ -86,7 +86,7 @@ class CompeteResult(CompeteRow):
     forecast: CompeteForecasts | None = Field(None, description="made before the rows were run")
 
 
-class StencilSplit(Shaped):
+class StencilSplit(FigureModel):
     """The predicted best number of rows in far memory, from measurements of both tiers."""
 
     kind: Literal["nearfar-stencil-split"] = "nearfar-stencil-split"
@@ -115,7 +115,7 @@ class StencilSplit(Shaped):
     published: list[PublishedError] = Field(default_factory=list)
 
 
-class StencilResult(Shaped):
+class StencilResult(FigureModel):
     """Section ``stencil``: one sweep over an array whose rows are divided between two memories.
 
     With ``stencil7`` a row is a plane of ``cols`` × ``cols`` elements.
@@ -159,7 +159,7 @@ def elements_of_row(kernel: StencilKernel, cols: int) -> int:
     return cols * cols if kernel == "stencil7" else cols
 
 
-class PipelineLap(Observed):
+class PipelineLap(ObservationModel):
     """The time of one stage of one iteration."""
 
     side: Side
@@ -168,7 +168,7 @@ class PipelineLap(Observed):
     end_s: float
 
 
-class PipelineResult(Shaped):
+class PipelineResult(FigureModel):
     """Section ``pipeline``: generation near, transfer and analysis far. Times of all iterations.
 
     The first ``compared_iterations`` of every repeat had exactly the results of one near thread

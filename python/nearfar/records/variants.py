@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nearfar.records.shape import Amount, Count, Observed, Positive, Shaped
+from nearfar.records.figures import Amount, Count, FigureModel, ObservationModel, Positive
 
 
-class RunTimes(Observed):
+class RunTimes(ObservationModel):
     """Times of the runs of one variant, as hyperfine summarizes them."""
 
     mean_s: Positive = Field(description="wall time, as ``time_s``")
@@ -18,7 +18,7 @@ class RunTimes(Observed):
     system_s: Amount = Field(description="mean CPU time in the kernel")
 
 
-class VariantRow(Shaped):
+class VariantRow(FigureModel):
     """One place of the heap. Ratios are to the first variant, run by run."""
 
     variant: str
@@ -32,7 +32,7 @@ class VariantRow(Shaped):
     )
 
 
-class VariantsResult(Shaped):
+class VariantsResult(FigureModel):
     """The answer of ``nearfar run --compare``."""
 
     program: list[str]

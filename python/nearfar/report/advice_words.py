@@ -21,8 +21,8 @@ from nearfar.records.advice import (
     SiteAdvice,
 )
 from nearfar.records.choices import DEFAULT_TIER
+from nearfar.records.figures import FigureModel
 from nearfar.records.profile import DISTURBED
-from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
     count,
     format_interval,
@@ -98,7 +98,7 @@ def _runs(slowdown: float) -> str:
 
 
 def _plan(result: AdviceResult) -> str:
-    """What to keep near, and what is near by assumption."""
+    """Memory to keep near, and memory that is near by assumption."""
     size = f"{format_size(result.movable_bytes)} of movable memory"
     whole = result.near_bytes >= _WHOLE * result.movable_bytes
     if not result.movable_bytes:
@@ -136,7 +136,7 @@ def _intervals(result: AdviceResult) -> list[str]:
 
 
 def needs(result: FarAdvice) -> list[str]:
-    """What it needs near for a loss of at most 5 %, if that is not everything or nothing."""
+    """Near memory for a loss of at most 5 %, if that is not everything or nothing."""
     least = next((p for p in result.within if p.within_slowdown == _WITHIN), None)
     if least is None or least.near_bytes in (0, result.near_bytes):
         return []
@@ -188,7 +188,7 @@ def _observed(result: AdviceResult) -> list[str]:
 
 
 def _method(result: AdviceResult) -> str:
-    """How the program was observed."""
+    """The method of observation."""
     if result.method == "emulated":
         return "method: traced under an emulator"
     said = f"method: {count(result.samples or 0, 'sample')} of a native run"
@@ -209,7 +209,7 @@ def _memory(shaped: FarAdvice, side: str) -> str:
 
 
 def _page_walk(result: AdviceResult) -> list[str]:
-    """What small pages add to a latency, which is that on huge pages."""
+    """Time that small pages add to a latency, which is that on huge pages."""
     if result.near_page_walk_ns is None:
         return []
     key = "near_page_walk_ns"
@@ -222,7 +222,7 @@ def _page_walk(result: AdviceResult) -> list[str]:
 
 
 def _remark(shaped: FarAdvice, key: str) -> str:
-    """What to know of a figure of a memory, in brackets."""
+    """Origin and limits of a figure of a memory, in brackets."""
     note = shaped.provenance[key].note if key in shaped.provenance else ""
     if key.endswith("latency_ns"):
         return _known(shaped, key)
@@ -244,7 +244,7 @@ def _own_load(far: FarAdvice) -> str:
     )
 
 
-def _known(shaped: Shaped, key: str) -> str:
+def _known(shaped: FigureModel, key: str) -> str:
     """Range and origin of a figure, in brackets."""
     origin = origin_of(shaped, key)
     note = shaped.provenance[key].note if origin and key in shaped.provenance else ""
@@ -332,7 +332,7 @@ def verdict(site: SiteAdvice) -> str:
 
 
 def fractions(far: FarAdvice) -> str:
-    """What sites on both memories gain, and the load of both; empty if that is not known."""
+    """Gain of sites on both memories, and the load of both; empty if that is not known."""
     found = far.fractions
     if found is None:
         return ""
@@ -360,7 +360,7 @@ def fractions(far: FarAdvice) -> str:
 
 
 def warnings(result: AdviceResult) -> list[str]:
-    """What is special about this run, and how to use the plan."""
+    """Notes on this run, and the use of the plan."""
     name = result.program[0].rpartition("/")[2]
     lines = [
         f"{text if text.startswith((result.program[0], name)) else sentence(text)}."
@@ -410,7 +410,7 @@ def program_command(result: AdviceResult) -> str:
 
 
 def assumptions(result: AdviceResult) -> list[str]:
-    """What holds for every answer."""
+    """Assumptions of every answer."""
     return [
         *(f"{sentence(text)}." for text in result.limits),
         f"{format_size(result.fixed_bytes)} of memory that no plan moves (stacks, code, small "

@@ -1,11 +1,11 @@
-"""What a placement of pages found, in sentences for the terminal and the report."""
+"""Results of a placement of pages, in sentences for the terminal and the report."""
 
 from __future__ import annotations
 
 from nearfar.records.placement import PlacementResult, Refusal
 from nearfar.units import format_size, format_time
 
-#: What each reason means, and what can be done.
+#: Meaning of each reason, and the next step.
 REASONS: dict[Refusal, str] = {
     "busy": "pinned or in use by the kernel, such as buffers of O_DIRECT or RDMA",
     "shared": "mapped by other processes too, such as children; --shared moves them",
@@ -73,7 +73,7 @@ def refusals(result: PlacementResult) -> list[str]:
 
 
 def notes(result: PlacementResult) -> list[str]:
-    """What moved pages back, what was not applied, and what was not followed."""
+    """Notes on pages that were moved back, rules not applied, and processes not followed."""
     return [*_undone(result), *_unapplied(result), *_children(result)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from nearfar.records.shape import Answer
+    from nearfar.records.figures import Answer
 
 
 def show(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from nearfar.records.shape import Origin, Shaped
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.units import format_bandwidth, format_energy, format_size, format_time
 
 _PAGES = {
@@ -91,7 +91,7 @@ def format_interval(key: str, low: float, high: float) -> str:
     return f"{number}–{last}" if unit and last.endswith(f" {unit}") else f"{first} – {last}"
 
 
-def interval_of(shaped: Shaped, key: str) -> str:
+def interval_of(shaped: FigureModel, key: str) -> str:
     """Return the interval of a key in words; with too few repeats for one, their number.
 
     Empty if the figure is computed and exact, or if nothing is known.
@@ -104,13 +104,13 @@ def interval_of(shaped: Shaped, key: str) -> str:
     return count(entry.samples, "repeat") if entry is not None and is_sampled else ""
 
 
-def origin_of(shaped: Shaped, key: str) -> Origin | None:
+def origin_of(shaped: FigureModel, key: str) -> Origin | None:
     """Return the origin of a number; None if the record does not specify it."""
     entry = shaped.provenance.get(key)
     return entry.origin if entry else None
 
 
-def origin_mark(shaped: Shaped, key: str) -> str:
+def origin_mark(shaped: FigureModel, key: str) -> str:
     """Return the mark of a figure that was not measured, such as `` (emulated)``."""
     origin = origin_of(shaped, key)
     if origin is Origin.MEASURED:
@@ -118,18 +118,18 @@ def origin_mark(shaped: Shaped, key: str) -> str:
     return f" ({origin.value if origin else 'of unrecorded origin'})"
 
 
-def say(shaped: Shaped, key: str) -> str:
+def say(shaped: FigureModel, key: str) -> str:
     """Return a figure for a sentence, with its origin unless it was measured."""
     return format_quantity(key, float(getattr(shaped, key))) + origin_mark(shaped, key)
 
 
-def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:
+def origins(pairs: Iterable[tuple[FigureModel, str]]) -> tuple[Origin, ...]:
     """Return the origins of figures, in a fixed order."""
     found = {origin_of(shaped, key) for shaped, key in pairs}
     return tuple(origin for origin in _ORDER if origin in found)
 
 
-def line_kind(points: Iterable[Shaped], key: str) -> Literal["measured", "emulated"]:
+def line_kind(points: Iterable[FigureModel], key: str) -> Literal["measured", "emulated"]:
     """Return the style of a line through points: that of measured ones if all were measured."""
     measured = all(origin_of(point, key) is Origin.MEASURED for point in points)
     return "measured" if measured else "emulated"

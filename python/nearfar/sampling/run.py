@@ -63,7 +63,7 @@ _POLL_S = 0.03
 
 @dataclass
 class Sampled:
-    """What was sampled. ``wall_s``: less the time for which the first thread waited for a CPU,
+    """Samples of a run. ``wall_s``: less the time for which the first thread waited for a CPU,
     which other programs cause. CPU times of all processes together; ``ended``: not stopped after
     the time limit; ``programs``: names with their samples, most first; ``resident``: pages of a
     process that ran before; ``by_signals``: the kernel refused its events; ``limits``: what only
@@ -84,6 +84,11 @@ class Sampled:
     by_signals: bool = False
     notes: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time in user mode and in the kernel."""
+        return self.user_s + self.system_s
 
     def with_times_of(self, other: Sampled) -> Sampled:
         """The same samples with the times of another run."""

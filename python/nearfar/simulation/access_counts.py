@@ -30,10 +30,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.records.choices import WritePolicy
+from nearfar.records.figures import Origin, Provenance, with_origin
 from nearfar.records.profile import Profile
-from nearfar.records.shape import Origin, Provenance, with_origin
 from nearfar.records.simulation import CountsModeTier, CountsModeTiers, CountsSimulation
-from nearfar.simulation.figures import refuse_unknown
+from nearfar.simulation.device_keys import refuse_unknown
 
 _NS = 1e-9
 _PJ = 1e-12  # V·mA·ns

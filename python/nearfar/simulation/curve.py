@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nearfar.records.shape import Origin, Provenance, with_origin
+from nearfar.records.figures import Origin, Provenance, with_origin
 from nearfar.records.simulation import CurvePoint, LoadCurve
 from nearfar.simulation.placements import Placement
 from nearfar.simulation.run import Options, run, settings
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from nearfar.records.choices import EngineName
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from nearfar.simulation.devices import Device
 
 _PS = 1e-12
-_LINE = 64
 #: Times between two requests, relative to that at full bandwidth.
 _GAPS = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _REGION = 1 << 30
@@ -44,7 +44,7 @@ def load_curve(
         outcome, _ = run(source, device, device, place, options, engine, accept_inexact=True)
         tier = outcome["far"]
         found = CurvePoint(
-            bandwidth_bytes_per_s=requests * _LINE / (outcome["end_ps"] * _PS),
+            bandwidth_bytes_per_s=requests * LINE_BYTES / (outcome["end_ps"] * _PS),
             latency_ns=tier["read_time_ps"] / max(tier["reads"], 1) / 1000,
             p99_latency_ns=tier["read_percentiles_ns"][2],
         )
@@ -70,6 +70,6 @@ def load_curve(
 def _by_load(point: Callable[[float], CurvePoint]) -> list[CurvePoint]:
     """Points at all gaps between requests, by ascending bandwidth. ``point`` takes a gap in ns."""
     full = point(0.0)
-    min_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
+    min_ns = LINE_BYTES / full.bandwidth_bytes_per_s * 1e9
     points = [full, *(point(min_ns * gap) for gap in _GAPS[1:])]
     return sorted(points, key=lambda p: p.bandwidth_bytes_per_s)

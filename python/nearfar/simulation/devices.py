@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nearfar.errors import BadInputError
-from nearfar.simulation.figures import TIMINGS, refuse_unknown
+from nearfar.simulation.device_keys import TIMINGS, refuse_unknown
 
 if TYPE_CHECKING:
     from nearfar._native import SimDevice

@@ -29,7 +29,7 @@ from nearfar.records.choices import (
     WritePolicy,
 )
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, TierAccesses
-from nearfar.records.shape import Origin, Provenance, claimed
+from nearfar.records.figures import Origin, Provenance, claimed
 from nearfar.simulation.access_counts import AccessCounts
 from nearfar.simulation.access_counts import simulate as simulate_counts
 from nearfar.simulation.controller import DEFAULT_MAPPING, DEFAULT_TIMEOUT_NS, Controller

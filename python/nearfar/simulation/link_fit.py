@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.loaded_curves import curves_of
+from nearfar.records.figures import Origin
 from nearfar.records.profile import Figure
-from nearfar.records.shape import Origin
 from nearfar.simulation.devices import Device
 from nearfar.simulation.placements import Placement
 from nearfar.simulation.run import Options, run
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from nearfar.profiles.loaded_curves import Loaded
     from nearfar.records.profile import Profile
 
-_LINE = 64
 _PS = 1e-12
 _REQUESTS = 40_000
 _REGION = 1 << 30
@@ -111,13 +111,13 @@ def _simulated(device: Device, bandwidth: float, write_share: float) -> tuple[fl
     from nearfar import _native
 
     source = _native.SyntheticSource(
-        "random", _REQUESTS, _REGION, write_share, _LINE / bandwidth * 1e9, 1
+        "random", _REQUESTS, _REGION, write_share, LINE_BYTES / bandwidth * 1e9, 1
     )
     outcome, _ = run(source, device, device, Placement("all-far"), Options(window=_WINDOW), "exact")
     tier = outcome["far"]
     return (
         tier["read_time_ps"] / max(tier["reads"], 1) / 1000,
-        _REQUESTS * _LINE / (outcome["end_ps"] * _PS),
+        _REQUESTS * LINE_BYTES / (outcome["end_ps"] * _PS),
     )
 
 

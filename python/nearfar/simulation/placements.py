@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
-from nearfar.files import read_text
-from nearfar.units import PAGE_BYTES, parse_size
+from nearfar.plan_files.reader import PlanRule, read_plan
+from nearfar.units import PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import SimPlan
@@ -117,7 +117,7 @@ def _base(text: str, near_bytes: int) -> Placement:
         if len(parts) != 2 or not all(p.isdecimal() and 0 < int(p) < 1 << 20 for p in parts):
             raise BadInputError(f"invalid interleave {text}", "write interleave:N:M, such as 3:1")
         return Placement(text, rule="interleave", weights=(int(parts[0]), int(parts[1])))
-    return read_plan(Path(text))
+    return _of_plan(Path(text))
 
 
 def far_by_site(sites: Iterable[int]) -> list[ObjectRule]:
@@ -161,31 +161,19 @@ def _number(text: str, most: int) -> int:
     return number
 
 
-def read_plan(path: Path) -> Placement:
-    """Read a plan file. Raises BadInputError with file and line."""
-    lines = read_text(
+def _of_plan(path: Path) -> Placement:
+    """The placement of a plan file. Raises BadInputError with file and line."""
+    plan = read_plan(
         path,
+        ["far"],
         f"write all-near, all-far, interleave:N:M, {', '.join(CAPACITY_POLICIES)}, or the path of "
         "a plan",
-    ).splitlines()
-    words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, 1)]
-    statements = [(number, parts) for number, parts in words if parts]
-    if not statements or statements[0][1] != ["hmalloc-plan", "1"]:
-        raise BadInputError(
-            f"{path} does not begin with hmalloc-plan 1", "see docs/formats/plan.md"
-        )
-    near_by_default, objects = True, list[ObjectRule]()
-    for number, parts in statements[1:]:
-        where = f"{path}, line {number}"
-        if parts[0] == "rule" and len(parts) > 1:
-            objects.append(_plan_rule(where, parts[1], parts[2:]))
-        elif parts[0] == "default" and len(parts) == 2:
-            near_by_default = _is_near(where, parts[1])
-        elif parts[0] not in ("tier", "unwind"):
-            raise BadInputError(
-                f"{where}: {' '.join(parts)} is not a statement", "see docs/formats/plan.md"
-            )
-    return Placement(str(path), near_by_default=near_by_default, objects=objects)
+    )
+    return Placement(
+        str(path),
+        near_by_default=_is_near(str(path), plan.default_tier or "near"),
+        objects=[_object_rule(f"{path}:{rule.line}", rule) for rule in plan.rules],
+    )
 
 
 def _is_near(where: str, tier: str) -> bool:
@@ -196,33 +184,12 @@ def _is_near(where: str, tier: str) -> bool:
     return tier == "near"
 
 
-def _plan_rule(where: str, tier: str, conditions: list[str]) -> ObjectRule:
-    frames, least, most = list[tuple[str, int]](), 0, _MAX_UINT64
-    for condition in conditions:
-        kind, _, value = condition.partition("=")
-        try:
-            if kind == "site":
-                frames = [_frame(frame) for frame in value.split("<")]
-            elif kind == "size":
-                low, _, high = value.partition("..")
-                least, most = (
-                    parse_size(low) if low else 0,
-                    parse_size(high) if high else _MAX_UINT64,
-                )
-            else:
-                raise BadInputError(
-                    f"{where}: {kind} cannot be simulated",
-                    "remove it, or place by site and size",
-                )
-        except ValueError:
-            raise BadInputError(
-                f"{where}: {condition} is not a condition", "see docs/formats/plan.md"
-            ) from None
-    return ObjectRule(frames=frames, min_bytes=least, max_bytes=most, near=_is_near(where, tier))
-
-
-def _frame(text: str) -> tuple[str, int]:
-    module, plus, offset = text.rpartition("+")
-    if not plus:
-        raise ValueError(text)
-    return module, int(offset, 16)
+def _object_rule(where: str, rule: PlanRule) -> ObjectRule:
+    if refused := sorted(rule.conditions - {"site", "size"}):
+        raise BadInputError(
+            f"{where}: {refused[0]} cannot be simulated", "remove it, or place by site and size"
+        )
+    least, most = rule.sizes
+    return ObjectRule(
+        frames=rule.frames, min_bytes=least, max_bytes=most, near=_is_near(where, rule.tier)
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from nearfar.records.shape import Origin, Provenance, with_origin
+from nearfar.records.figures import Origin, Provenance, with_origin
 from nearfar.records.simulation import (
     BankActivity,
     ControllerSettings,
@@ -18,6 +18,7 @@ from nearfar.records.simulation import (
     Simulation,
 )
 from nearfar.simulation.controller import Controller
+from nearfar.units import LINE_BYTES, PAGE_BYTES
 
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome, SimSource, SimTier
@@ -31,9 +32,8 @@ SAMPLE = 2_000_000
 #: Default number of accesses in flight.
 WINDOW = 10
 _PS = 1e-12
-_LINE = 64
 _FIGURES = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
-#: What the fast engine refuses begins so.
+#: Beginning of the messages of the fast engine about what it does not model.
 _FAST = "the fast engine"
 #: Origin of what an engine computed.
 SIMULATED = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
@@ -129,7 +129,7 @@ def simulate(
     counted = _counted(tiers, chosen)
     energy = _sum([getattr(tiers, tier) for tier in counted])
     seconds = outcome["end_ps"] * _PS
-    moved_bytes = outcome["requests"] * _LINE
+    moved_bytes = outcome["requests"] * LINE_BYTES
     return Simulation(
         source=name,
         engine=engine,
@@ -272,7 +272,7 @@ def _has_pcm(near: Device, far: Device, counted: list[TierName]) -> bool:
 
 
 def _on_pcm(engine: EngineName, outcome: SimOutcome, options: Options) -> list[str]:
-    """What limits results on PCM, and where the fast engine is known to differ from the exact
+    """Limits of results on PCM, and cases in which the fast engine differs from the exact
     one."""
     if engine != "fast" or options.core != "window":
         return [_FLIP]
@@ -299,13 +299,7 @@ def _limits(near: Device, far: Device, controller: Controller) -> list[str]:
 def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     accesses = tier["device_reads"] + tier["device_writes"]
     hits = tier["row_hits"] + tier["buffer_hits"]
-    fields: dict[str, Any] = {}
-    if tier["reads"]:
-        names = ("p50_latency_ns", "p90_latency_ns", "p99_latency_ns", "p999_latency_ns")
-        fields = dict(zip(names, tier["read_percentiles_ns"], strict=True))
-        fields["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
-        fields["largest_latency_ns"] = tier["largest_read_ns"]
-        fields["read_latency_histogram"] = tier["read_histogram_ns"]
+    fields = _read_latencies(tier) if tier["reads"] else {}
     if tier["reads"] + tier["writes"]:
         fields |= _traffic(tier, outcome["end_ps"])
         fields["banks"] = [BankActivity.model_validate(bank) for bank in tier["banks"]]
@@ -333,6 +327,16 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     return with_origin(SimulatedTier(device=device.name, row_hit_share=share, **fields), SIMULATED)
 
 
+def _read_latencies(tier: SimTier) -> dict[str, Any]:
+    names = ("p50_latency_ns", "p90_latency_ns", "p99_latency_ns", "p999_latency_ns")
+    return {
+        **dict(zip(names, tier["read_percentiles_ns"], strict=True)),
+        "read_latency_ns": tier["read_time_ps"] / tier["reads"] / 1000,
+        "largest_latency_ns": tier["largest_read_ns"],
+        "read_latency_histogram": tier["read_histogram_ns"],
+    }
+
+
 def _traffic(tier: SimTier, end_ps: int) -> dict[str, Any]:
     """Bandwidth by interval. The last interval ends with the run."""
     interval = tier["traffic_interval_ps"]
@@ -340,7 +344,7 @@ def _traffic(tier: SimTier, end_ps: int) -> dict[str, Any]:
     return {
         "traffic_interval_s": interval * _PS,
         "traffic_bytes_per_s": [
-            accesses * _LINE / (min(interval, end_ps - begin) * _PS)
+            accesses * LINE_BYTES / (min(interval, end_ps - begin) * _PS)
             for begin, accesses in zip(begins, tier["accesses_by_interval"], strict=False)
         ],
     }
@@ -350,7 +354,7 @@ def _lifetimes(device: Device, tier: SimTier, seconds: float) -> dict[str, float
     endurance = device.endurance_writes
     if endurance is None or not tier["most_line_writes"]:
         return {}
-    mean = tier["device_writes"] / (tier["pages_written"] * (4096 // _LINE))
+    mean = tier["device_writes"] / (tier["pages_written"] * (PAGE_BYTES // LINE_BYTES))
     return {
         "lifetime_s": endurance / tier["most_line_writes"] * seconds,
         "levelled_lifetime_s": endurance / mean * seconds,

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.files import partial_of
-from nearfar.process.elf import find, ignores_preload
+from nearfar.process.elf import ignores_preload
 from nearfar.process.helpers import preloadable, shipped, without_preload
 from nearfar.process.launch import StartError, run
+from nearfar.process.program_file import program_file
 
 if TYPE_CHECKING:
     from nearfar._native import TraceCollected
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 EMULATOR = "qemu-x86_64"
 _ALLOCATIONS = "libnearfar-trace-allocations.so"
 
-#: How to trace a program by instrumentation.
+#: Next step for tracing a program by instrumentation.
 HOW_TO_INSTRUMENT = (
     "compile it with the flags that `nearfar trace flags` prints, and trace it with "
     "`nearfar trace --recorder instrumented`, which `nearfar sim` reads; `nearfar advise` "
@@ -120,14 +121,6 @@ class NewTrace:
 
 def _cannot_write(path: Path, error: OSError) -> MachineError:
     return MachineError(f"cannot write {path}: {error.strerror}", "name another file after -o")
-
-
-def program_file(program: str) -> Path:
-    """The file to start. Raises BadInputError if there is none."""
-    found = find(program)
-    if found is None:
-        raise BadInputError(f"no program {program}", "name one after --, as in a shell")
-    return found
 
 
 def is_elf(file: Path) -> bool:
@@ -365,7 +358,7 @@ _ILLEGAL = _SIGNAL + signal.SIGILL
 
 
 def ending_of(code: int) -> str:
-    """How a program ended, from its exit code as a shell reports it."""
+    """Describe the end of a program from its exit code as a shell reports it."""
     try:
         return f"was ended by {signal.Signals(code - _SIGNAL).name}"
     except ValueError:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.process.development import INCLUDE_DIR
-from nearfar.process.elf import find, ignores_preload
+from nearfar.process.elf import ignores_preload
 from nearfar.process.helpers import preloadable, shipped
+from nearfar.process.program_file import find_program
 from nearfar.verify.reopening import recorded_pool, recording_process
 
 RECORDER = "libnearfar-crash-recorder.so"
@@ -126,7 +127,11 @@ def record(
         raise BadInputError(
             f"{program[0]} did not map {pool}", "give the file that it maps, or leave out --pool"
         )
-    if not log.exists() and (file := find(program[0])) and (reason := ignores_preload(file)):
+    if (
+        not log.exists()
+        and (file := find_program(program[0]))
+        and (reason := ignores_preload(file))
+    ):
         raise BadInputError(
             f"{reason}: the recorder cannot be loaded into it", "link it with shared libraries"
         )

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
-from nearfar.place.figures import measured_here
+from nearfar.place.memory_costs import measured_here
 from nearfar.profiles.loaded_curves import curves_of
-from nearfar.profiles.pacing import LINE_BYTES
 from nearfar.records.advice import ASSUMED, CAPPED, CAPPED_LIKE_NEAR, LOWER_BOUND
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nearfar.place.figures import Memory
+    from nearfar.place.memory_costs import Memory
     from nearfar.records.advice import AdviceResult, FarAdvice
     from nearfar.records.profile import Datasheet, Host, Profile
     from nearfar.tracing.caches import Caches
@@ -32,12 +32,15 @@ def add(
     observed: NearMemory,
 ) -> None:
     """Add the figures of the memories, as the model used them."""
-    here = observed.here_profile
+    here = observed.run_profile
     _add(result, "near", near, observed.memory, here)
     if observed.memory.capped:
         _cap_as_shown(result, "near", here)
-    if not observed.is_here:
-        result.intervals["observed_latency_ns"] = (observed.here.low, observed.here.high)
+    if not observed.is_run_memory:
+        result.intervals["observed_latency_ns"] = (
+            observed.run_memory.low,
+            observed.run_memory.high,
+        )
     for i, (profile, memory) in enumerate(zip(fars, memories, strict=True)):
         for shaped in (result.fars[i], result) if i == 0 else (result.fars[i],):
             _add(shaped, "far", profile, memory, here)
@@ -63,6 +66,20 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
     }
     for key, (figure, otherwise) in keys.items():
         result.provenance[key] = _provenance(profile, figure, otherwise)
+    _explain_bandwidth(result, rate, profile, memory)
+    if memory.walk.alone:
+        low, high = (walk.alone for walk in memory.walks)
+        setattr(result, f"{side}_page_walk_ns", memory.walk.alone)
+        if low < high:
+            result.intervals[f"{side}_page_walk_ns"] = low, high
+        walked = profile if "page_walk_ns" in profile.figures else here
+        walks = _provenance(walked, "page_walk_ns", "none")
+        result.provenance[f"{side}_page_walk_ns"] = walks
+
+
+def _explain_bandwidth(result: FarAdvice, rate: str, profile: Profile, memory: Memory) -> None:
+    """Provenance of a bandwidth that the profile does not have as such; the measured value of one
+    that was disturbed."""
     if memory.assumed:
         note = f"{ASSUMED}; as many lines in flight as on near memory"
         result.provenance[rate] = Provenance(
@@ -76,14 +93,6 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
         # The model takes the upper end, so that other programs add no loss: it is not the figure.
         setattr(result, rate, disturbed[0])
         result.intervals[rate] = disturbed[1]
-    if memory.walk.alone:
-        low, high = (walk.alone for walk in memory.walks)
-        setattr(result, f"{side}_page_walk_ns", memory.walk.alone)
-        if low < high:
-            result.intervals[f"{side}_page_walk_ns"] = low, high
-        walked = profile if "page_walk_ns" in profile.figures else here
-        walks = _provenance(walked, "page_walk_ns", "none")
-        result.provenance[f"{side}_page_walk_ns"] = walks
 
 
 def _disturbed_bandwidth(profile: Profile) -> tuple[float, tuple[float, float]] | None:

@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 
 
 def add_fractions(
-    wanted: AdviceRequest, asked: AdviceInputs, found: list[FarResult], loads: list[Loaded]
+    request: AdviceRequest, inputs: AdviceInputs, found: list[FarResult], loads: list[Loaded]
 ) -> tuple[list[FarResult], list[str]]:
     """Advice with sites on both memories, where that is possible; and what limits it."""
     made: list[FarResult] = []
     notes: list[str] = []
-    for name, each, loaded in zip(wanted.far, found, loads, strict=True):
-        nodes = nodes_of(wanted.near, name)
-        better, said = each, []
+    for name, each, loaded in zip(request.far, found, loads, strict=True):
+        nodes = nodes_of(request.near, name)
+        better, limits = each, []
         if loaded.why_not:
-            said = [f"slowdowns are at idle latency, and each site is whole: {loaded.why_not}"]
-        elif wanted.whole_sites or loaded.load is None or nodes is None:
+            limits = [f"slowdowns are at idle latency, and each site is whole: {loaded.why_not}"]
+        elif request.whole_sites or loaded.load is None or nodes is None:
             pass
         elif isinstance(nodes, str):
-            said = [f"each site is placed as a whole: {nodes}"]
+            limits = [f"each site is placed as a whole: {nodes}"]
         else:
-            better, said = _with_fractions(asked, each, loaded.load, nodes)
+            better, limits = _with_fractions(inputs, each, loaded.load, nodes)
         if each.advice.all_far_load is not None and loaded.load is not None:
             notes += load_warnings(loaded.load.far, loaded.load.all_far())
         made.append(better)
-        notes += said
+        notes += limits
     return made, list(dict.fromkeys(notes))
 
 
 def _with_fractions(
-    asked: AdviceInputs, found: FarResult, load: OwnLoad, nodes: Nodes
+    inputs: AdviceInputs, found: FarResult, load: OwnLoad, nodes: Nodes
 ) -> tuple[FarResult, list[str]]:
-    fractions = find_fractions(asked, found, load)
+    fractions = find_fractions(inputs, found, load)
     if fractions is None:
         return found, []
     sides = load.near, load.far
     states = fractions.best["near"], fractions.best["far"]
     loads = loaded_tier(sides[0], states[0]), loaded_tier(sides[1], states[1])
-    better = with_fractions(asked, found, fractions, nodes, loads, load)
+    better = with_fractions(inputs, found, fractions, nodes, loads, load)
     notes: list[str] = []
     for memory, state in zip(sides, states, strict=True):
         if better.placing.tier_lines() and state["utilization"] >= MUCH_TRAFFIC:

@@ -17,13 +17,13 @@ from nearfar.place.attached.node_tiers import nodes_with
 from nearfar.place.fractions import Nodes
 from nearfar.place.own_load import MUCH_TRAFFIC, OwnLoad
 from nearfar.profiles import is_profile
-from nearfar.profiles.pacing import LINE_BYTES
+from nearfar.units import LINE_BYTES
 from nearfar.workflows.observation import AdviceRequest, Observation
 
 if TYPE_CHECKING:
     from nearfar.measure.session import Session
     from nearfar.place.advising import AdviceInputs
-    from nearfar.place.figures import Memory
+    from nearfar.place.memory_costs import Memory
     from nearfar.records.profile import Figure, Profile
 
 #: Time of a measurement of loaded latency, and its epochs.
@@ -51,11 +51,11 @@ class MemoriesUnderLoad:
     """Memories with their curves; what is measured is measured once. ``notes``: what could not be
     measured."""
 
-    def __init__(self, wanted: AdviceRequest, seen: Observation, session: Session) -> None:
-        self._seen, self._session = seen, session
-        self._loads = parse_background(wanted.background)
-        lines = sum(site.reads + site.writes for site in seen.data.sites)
-        self._rate = lines * LINE_BYTES / seen.time_s if seen.time_s > 0 else 0.0
+    def __init__(self, request: AdviceRequest, observation: Observation, session: Session) -> None:
+        self._observation, self._session = observation, session
+        self._loads = parse_background(request.background)
+        lines = sum(site.reads + site.writes for site in observation.data.sites)
+        self._rate = lines * LINE_BYTES / observation.time_s if observation.time_s > 0 else 0.0
         self._measured: dict[str, Figure | None] = {}
         self.notes: list[str] = []
 
@@ -88,15 +88,15 @@ class MemoriesUnderLoad:
             found = None
         self._measured[side.name] = found
 
-    def load(self, asked: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
+    def load(self, inputs: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
         """The run on these memories. Empty if near and far are one memory: the observed run already
         contains its load."""
-        if nodes_of(near_side.name, far_side.name) is None or min(asked.wall_s, asked.cpu_s) <= 0:
+        if nodes_of(near_side.name, far_side.name) is None or min(inputs.wall_s, inputs.cpu_s) <= 0:
             return Loaded(None)
-        ends = asked.coster.costs(far, [[], range(len(asked.data.sites))])
+        ends = inputs.coster.costs(far, [[], range(len(inputs.data.sites))])
         try:
             sides = self.memory(near_side), self.memory(far_side)
-            return Loaded(OwnLoad(asked.times, asked.data, (ends[0], ends[1]), *sides))
+            return Loaded(OwnLoad(inputs.times, inputs.data, (ends[0], ends[1]), *sides))
         except BadInputError as error:
             return Loaded(None, error.what)
 
@@ -122,7 +122,7 @@ class MemoriesUnderLoad:
         from nearfar.measure.profile import loaded_figure
         from nearfar.measure.session import Effort
 
-        last = self._seen.host.figures.get("l3_bytes")
+        last = self._observation.host.figures.get("l3_bytes")
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
             return None

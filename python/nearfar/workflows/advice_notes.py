@@ -1,11 +1,11 @@
-"""What an answer of ``nearfar advise`` assumes, and what limits it, in sentences."""
+"""Assumptions and limits of an answer of ``nearfar advise``, in sentences."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nearfar.place.advising import FarResult
-from nearfar.place.figures import Memory, why_faster
+from nearfar.place.memory_costs import Memory, why_faster
 from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
 from nearfar.records.advice import MUCH_UNKNOWN, FarAdvice, ObservedProgram
@@ -48,53 +48,61 @@ def emulated_limits() -> list[str]:
     ]
 
 
-def sampled_limits(seen: Sampled, *, known: bool) -> list[str]:
-    """Return what an answer from samples assumes. ``known``: hardware sampled which missed."""
+def sampled_limits(sampled: Sampled, *, has_hardware: bool) -> list[str]:
+    """Return what an answer from samples assumes. ``has_hardware``: hardware sampled the
+    misses."""
     estimated = (
         "which sampled stalls were misses is estimated from the density of their addresses; "
         "accesses by the kernel are not included"
     )
-    return [*([] if known else [estimated]), *seen.limits, *_ALWAYS]
+    return [*([] if has_hardware else [estimated]), *sampled.limits, *_ALWAYS]
 
 
-def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
+def sampled_notes(sampled: Sampled, data: ProgramSamples) -> list[str]:
     """Return what is particular to a sampled run."""
-    notes = list(seen.notes)
-    if seen.ended and seen.code:
-        notes.append(f"the program exited with {seen.code}: this advice is for a failed run")
-    if not seen.ended:
+    notes = list(sampled.notes)
+    if sampled.ended and sampled.code:
+        notes.append(f"the program exited with {sampled.code}: this advice is for a failed run")
+    if not sampled.ended:
         notes.append(_STOPPED)
-    if seen.pid is not None:
-        notes.append(
-            "a process that was running before has no allocation sites, and its first touches are "
-            "not sampled: its memory is placed by region; start it under "
-            "`nearfar advise -- PROGRAM` to place it by call site"
-        )
-    if seen.resident is not None and seen.resident.gone_bytes >= MUCH_GONE_BYTES:
-        notes.append(
-            f"{format_size(seen.resident.gone_bytes)} of its memory came and went while it was "
-            "sampled; it counts with its largest size, and `nearfar place` moves what it finds"
-        )
-    moving = [name for name, _ in seen.programs if Path(name).name in _MOVING_RUNTIMES]
-    if moving and any(site.part is not None for site in data.sites):
-        notes.append(
-            f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
-            "may hold for this moment only; with --whole-sites, each rule places a whole mapping"
-        )
-    if seen.sampler.unlogged():
-        notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
-    if seen.sampler.lost():
-        notes.append(f"{seen.sampler.lost()} samples were lost")
+    notes += _on_memory(sampled, data)
+    if sampled.sampler.unlogged():
+        notes.append(f"{sampled.sampler.unlogged()} processes ran without allocation sites")
+    if sampled.sampler.lost():
+        notes.append(f"{sampled.sampler.lost()} samples were lost")
     if data.unknown_share > MUCH_UNKNOWN:
         notes.append(
             f"for {data.unknown_share:.0%} of the samples the data address is unknown: their "
             "stalls are assumed not to grow, and the intervals include that all of them do; "
             "--emulate knows each address"
         )
-    if len(seen.programs) > 1:
+    if len(sampled.programs) > 1:
         notes.append(
-            f"{len(seen.programs)} programs were sampled as one, in fractions of the CPU time: "
-            f"{_fractions(seen.programs)}"
+            f"{len(sampled.programs)} programs were sampled as one, in fractions of the CPU time: "
+            f"{_fractions(sampled.programs)}"
+        )
+    return notes
+
+
+def _on_memory(sampled: Sampled, data: ProgramSamples) -> list[str]:
+    """Notes on the memory of a running process, and on data that moved or was freed."""
+    notes = []
+    if sampled.pid is not None:
+        notes.append(
+            "a process that was running before has no allocation sites, and its first touches are "
+            "not sampled: its memory is placed by region; start it under "
+            "`nearfar advise -- PROGRAM` to place it by call site"
+        )
+    if sampled.resident is not None and sampled.resident.gone_bytes >= MUCH_GONE_BYTES:
+        notes.append(
+            f"{format_size(sampled.resident.gone_bytes)} of its memory came and went while it was "
+            "sampled; it counts with its largest size, and `nearfar place` moves what it finds"
+        )
+    moving = [name for name, _ in sampled.programs if Path(name).name in _MOVING_RUNTIMES]
+    if moving and any(site.part is not None for site in data.sites):
+        notes.append(
+            f"{moving[0]} moves objects while it runs: ranges of its heap (range= in the plan) "
+            "may hold for this moment only; with --whole-sites, each rule places a whole mapping"
         )
     return notes
 
@@ -174,25 +182,25 @@ def _traced_fractions(programs: list[ObservedProgram]) -> str:
     return f"instructions: {_fractions([(each.path, each.instructions or 0) for each in programs])}"
 
 
-def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
+def emulated_notes(runs: ProgramRuns, misfit: float, chained: float) -> list[str]:
     """Return what is particular to a traced run.
 
     ``misfit``: modeled over measured time; ``chained``: fraction of the loads that are assumed to
     wait for the load before.
     """
-    notes = list(seen.recorded.notes)
-    native = seen.native
-    collected = seen.recorded.collected
+    notes = list(runs.recorded.notes)
+    native = runs.native
+    collected = runs.recorded.collected
     if native.ended and native.code:
         notes.append(f"the program exited with {native.code}: this advice is for a failed run")
     if collected["executed"]:
         notes.append(
-            f"{seen.unseen_share:.0%} of the CPU time was in child programs that cannot be "
+            f"{runs.unseen_share:.0%} of the CPU time was in child programs that cannot be "
             "traced: the figures cover the rest"
         )
     if not native.ended:
         notes.append(_STOPPED)
-    if seen.cut:
+    if runs.cut:
         notes.append(
             "the trace stopped at the time limit: later accesses are missing, and "
             "instructions are assumed to take a typical time"
@@ -200,12 +208,12 @@ def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
     if collected["processes"] > 1:
         notes.append(
             f"{collected['processes']} processes were traced as one program, in fractions of the "
-            f"{_traced_fractions(seen.programs)}"
+            f"{_traced_fractions(runs.programs)}"
         )
-    return notes + _on_model(seen, misfit, chained)
+    return notes + _on_model(runs, misfit, chained)
 
 
-def _on_model(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
+def _on_model(runs: ProgramRuns, misfit: float, chained: float) -> list[str]:
     notes = []
     if chained:
         notes.append(
@@ -218,10 +226,10 @@ def _on_model(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
             f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
             "are larger than reported, or more misses overlap"
         )
-    native_s = seen.native.time_s
-    if seen.traced_time_s > SLOW_TRACING_RATIO * native_s:
+    native_s = runs.native.time_s
+    if runs.traced_time_s > SLOW_TRACING_RATIO * native_s:
         notes.append(
-            f"tracing took {seen.traced_time_s / native_s:.0f} times as long as the program: "
+            f"tracing took {runs.traced_time_s / native_s:.0f} times as long as the program: "
             f"to trace it faster, {HOW_TO_INSTRUMENT}"
         )
     return notes

@@ -10,12 +10,12 @@ from nearfar.files import write_whole
 from nearfar.model.interleave import parse_background
 from nearfar.model.loaded_profile import ProfileUnderLoad, under_load
 from nearfar.place.advising import AdviceInputs, FarResult, advise
-from nearfar.place.figures import memory_of
 from nearfar.place.labels import labels_of
-from nearfar.place.native_run import check_program
-from nearfar.place.plan_file import plan_text
+from nearfar.place.memory_costs import memory_of
+from nearfar.place.plan_writer import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.process.names import program_name
+from nearfar.process.program_file import program_file
 from nearfar.process.running_process import RunningProcess
 from nearfar.profiles import THIS, is_profile, load_host, load_profile
 from nearfar.records.advice import AdviceResult
@@ -29,127 +29,136 @@ from nearfar.workflows.observation import AdviceRequest, NearMemory, Observation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nearfar.place.memory_costs import Memory
     from nearfar.records.profile import Host, Profile
     from nearfar.tracing.caches import Caches
+    from nearfar.workflows.advice_loads import Loaded
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured, Recording
 
 
-def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceResult]:
+def advise_program(request: AdviceRequest, options: Options) -> Measured[AdviceResult]:
     """Advice on a program, with its record."""
     from nearfar.workflows.recording import recorded
 
     arguments = {
-        "program": list(wanted.program),
-        "near_budget": wanted.budget,
-        "far": list(wanted.far),
-        "near": wanted.near,
-        "host": wanted.host.name,
-        "llc": wanted.host.llc,
-        "time_s": wanted.time_s,
-        "ignore_failure": wanted.ignore_failure,
-        "standard_input": wanted.stdin.words,
-        "emulate": wanted.emulate,
-        "pid": wanted.pid,
-        "perf": wanted.perf,
-        "background": list(wanted.background),
-        "whole_sites": wanted.whole_sites,
+        "program": list(request.program),
+        "near_budget": request.budget,
+        "far": list(request.far),
+        "near": request.near,
+        "host": request.host.name,
+        "llc": request.host.llc,
+        "time_s": request.time_s,
+        "ignore_failure": request.ignore_failure,
+        "standard_input": request.stdin.words,
+        "emulate": request.emulate,
+        "pid": request.pid,
+        "perf": request.perf,
+        "background": list(request.background),
+        "whole_sites": request.whole_sites,
     }
     with recorded("advise", arguments, options) as recording:
-        result = run(wanted, recording)
+        result = run(request, recording)
         recording.keep("advice", result)
     return recording.measured(result)
 
 
-def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
+def run(request: AdviceRequest, recording: Recording) -> AdviceResult:
     """Advice. The plan is written next to the record."""
-    if wanted.program:
-        check_program(wanted.program[0])
-    if wanted.pid is not None:
-        RunningProcess(wanted.pid).close()
-    for name in (wanted.near, *wanted.far):
+    if request.program:
+        program_file(request.program[0])
+    if request.pid is not None:
+        RunningProcess(request.pid).close()
+    for name in (request.near, *request.far):
         if not is_profile(name):
             check_tier(name)
 
-    _check_background(wanted)
+    _check_background(request)
 
     def near_of(host: Host, resident_bytes: int) -> NearMemory:
-        near = _loaded(wanted, "near", memory(wanted.near, host, resident_bytes)).profile
-        return NearMemory.of(wanted, near, host, resident_bytes)
+        near = _loaded(request, "near", memory(request.near, host, resident_bytes)).profile
+        return NearMemory.of(request, near, host, resident_bytes)
 
-    observe = emulated_run.observe if wanted.emulate else sampled_run.observe
+    observe = emulated_run.observe if request.emulate else sampled_run.observe
     try:
-        return _advise(wanted, recording, observe(wanted, recording, near_of))
+        return _advise(request, recording, observe(request, recording, near_of))
     finally:
         (recording.directory.path / emulated_run.TRACE).unlink(missing_ok=True)
 
 
-def _check_background(wanted: AdviceRequest) -> None:
+def _check_background(request: AdviceRequest) -> None:
     """Raise BadInputError for loads on memories without such figures, before anything runs."""
-    for side in parse_background(wanted.background):
-        names = [wanted.near] if side == "near" else wanted.far
+    for side in parse_background(request.background):
+        names = [request.near] if side == "near" else request.far
         for name in names:
             if not is_profile(name):
                 raise BadInputError(
                     f"--background {side} requires latencies under load, and {name} is a tier",
                     f"name a profile: --{side} FILE, such as the profile.toml of `nearfar probe`",
                 )
-            _loaded(wanted, side, load_profile(name))
+            _loaded(request, side, load_profile(name))
 
 
-def _loaded(wanted: AdviceRequest, side: str, profile: Profile) -> ProfileUnderLoad:
+def _loaded(request: AdviceRequest, side: str, profile: Profile) -> ProfileUnderLoad:
     """The memory under the background load of its side."""
-    load = parse_background(wanted.background).get(side)
+    load = parse_background(request.background).get(side)
     return under_load(profile, load) if load is not None else ProfileUnderLoad(profile, ())
 
 
-def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
-    sides, loaded = _memories(wanted, seen)
+def _advise(request: AdviceRequest, recording: Recording, observation: Observation) -> AdviceResult:
+    sides, loaded = _memories(request, observation)
     near, *fars = (each.profile for each in loaded)
     near_side, *far_sides = sides
-    asked = _inputs(wanted, seen, near)
-    memories = [memory_of(profile, seen.coster.near) for profile in fars]
-    loaded_memories = MemoriesUnderLoad(wanted, seen, recording.session)
-    if wanted.peaks:
-        for side in sides:
-            loaded_memories.measure(side)
+    inputs = _inputs(request, observation, near)
+    memories = [memory_of(profile, observation.coster.near) for profile in fars]
+    loaded_memories = MemoriesUnderLoad(request, observation, recording.session)
+    for side in sides if request.peaks else ():
+        loaded_memories.measure(side)
     loads = [
-        loaded_memories.load(asked, memory, near_side, side)
+        loaded_memories.load(inputs, memory, near_side, side)
         for memory, side in zip(memories, far_sides, strict=True)
     ]
-    whole = [
-        advise(asked, memory, profile, run.load)
-        for memory, profile, run in zip(memories, fars, loads, strict=True)
-    ]
-    found, limits = add_fractions(wanted, asked, whole, loads)
-    counted_by = seen.caches if wanted.emulate else None
-    plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
-    result = _result(wanted, seen, near, found, plan)
+    found, limits = _placements(request, inputs, memories, fars, loads)
+    counted_by = observation.caches if request.emulate else None
+    plan = _write_plan(request, recording.directory.path, inputs, found[0], counted_by)
+    result = _result(request, observation, near, found, plan)
     result.limits += [*limits, *loaded_memories.notes]
     result.warnings = [
         *advice_notes.on_wrappers(found[0].advice),  # it limits the first sentence of the answer
         *result.warnings,
         *(text for each in loaded for text in each.notes),
-        *_unused_latency(wanted),
+        *_unused_latency(request),
         *advice_notes.on_plan(plan),
-        *advice_notes.faster(seen.coster.near, memories, found),
+        *advice_notes.faster(observation.coster.near, memories, found),
     ]
-    advice_basis.add(result, near, fars, memories, seen.near)
-    advice_basis.add_peaks(
-        result,
-        loaded_memories.profile(near_side),
-        [loaded_memories.profile(side) for side in far_sides],
-    )
-    advice_basis.add_host(result, seen.host, seen.caches)
+    advice_basis.add(result, near, fars, memories, observation.near)
+    near_loaded, *far_loaded = map(loaded_memories.profile, sides)
+    advice_basis.add_peaks(result, near_loaded, far_loaded)
+    advice_basis.add_host(result, observation.host, observation.caches)
     return result
 
 
-def _unused_latency(wanted: AdviceRequest) -> list[str]:
+def _placements(
+    request: AdviceRequest,
+    inputs: AdviceInputs,
+    memories: Sequence[Memory],
+    fars: Sequence[Profile],
+    loads: list[Loaded],
+) -> tuple[list[FarResult], list[str]]:
+    """Placements for each far memory, with sites on both memories where that pays, and limits."""
+    whole = [
+        advise(inputs, memory, profile, run.load)
+        for memory, profile, run in zip(memories, fars, loads, strict=True)
+    ]
+    return add_fractions(request, inputs, whole, loads)
+
+
+def _unused_latency(request: AdviceRequest) -> list[str]:
     """A warning if the latency of the named host is unused, because near memory is a tier of this
     machine."""
     from nearfar.measure.memory import on_pages
 
-    name, near = wanted.host.name, wanted.near
+    name, near = request.host.name, request.near
     if is_profile(near) or name == THIS or on_pages(near) in load_host(name).memories:
         return []
     return unused_latency(
@@ -160,17 +169,20 @@ def _unused_latency(wanted: AdviceRequest) -> list[str]:
 
 
 def _memories(
-    wanted: AdviceRequest, seen: Observation
+    request: AdviceRequest, observation: Observation
 ) -> tuple[list[Side], list[ProfileUnderLoad]]:
     """Near memory, then the far ones: idle, and under their background loads."""
-    names = [("near", wanted.near), *(("far", name) for name in wanted.far)]
-    sides = [Side(side, name, memory(name, seen.host, seen.resident_bytes)) for side, name in names]
-    return sides, [_loaded(wanted, side.side, side.profile) for side in sides]
+    names = [("near", request.near), *(("far", name) for name in request.far)]
+    sides = [
+        Side(side, name, memory(name, observation.host, observation.resident_bytes))
+        for side, name in names
+    ]
+    return sides, [_loaded(request, side.side, side.profile) for side in sides]
 
 
 def _result(
-    wanted: AdviceRequest,
-    seen: Observation,
+    request: AdviceRequest,
+    observation: Observation,
     near: Profile,
     found: Sequence[FarResult],
     plan: Path | None,
@@ -178,80 +190,80 @@ def _result(
     """The record of the observed run and the advice on it."""
     result = AdviceResult(
         **dict(found[0].advice),
-        **seen.fields,
-        program=list(wanted.program) or [wanted.name()],
-        host=wanted.host.name,
+        **observation.fields,
+        program=list(request.program) or [request.name()],
+        host=request.host.name,
         near=near.name,
-        near_budget_bytes=wanted.budget,
-        movable_bytes=seen.data.movable_peak_bytes,
-        fixed_bytes=seen.data.fixed_bytes(),
-        time_near_s=seen.time_s,
-        cpu_near_s=seen.cpu_s,
+        near_budget_bytes=request.budget,
+        movable_bytes=observation.data.movable_peak_bytes,
+        fixed_bytes=observation.data.fixed_bytes(),
+        time_near_s=observation.time_s,
+        cpu_near_s=observation.cpu_s,
         plan=str(plan) if plan else None,
-        standard_input=wanted.stdin.words,
+        standard_input=request.stdin.words,
         fars=[each.advice for each in found],
-        limits=list(seen.limits),
-        run_disturbed=seen.disturbed,
-        warnings=list(seen.warnings),
+        limits=list(observation.limits),
+        run_disturbed=observation.disturbed,
+        warnings=list(observation.warnings),
     )
-    result.provenance |= seen.provenance
+    result.provenance |= observation.provenance
     return result
 
 
-def _inputs(wanted: AdviceRequest, seen: Observation, near: Profile) -> AdviceInputs:
+def _inputs(request: AdviceRequest, observation: Observation, near: Profile) -> AdviceInputs:
     return AdviceInputs(
-        seen.data,
-        seen.coster,
-        seen.variants,
+        observation.data,
+        observation.coster,
+        observation.variants,
         near,
-        seen.time_s,
-        seen.cpu_s,
-        wanted.budget,
-        labels_of(seen.data.sites),
-        seen.loss,
+        observation.time_s,
+        observation.cpu_s,
+        request.budget,
+        labels_of(observation.data.sites),
+        observation.loss,
     )
 
 
 def _write_plan(
-    wanted: AdviceRequest,
+    request: AdviceRequest,
     folder: Path,
-    asked: AdviceInputs,
+    inputs: AdviceInputs,
     found: FarResult,
     counted_by: Caches | None,
 ) -> Path | None:
     """``counted_by``: caches whose misses were counted; None: reads and writes are estimates, which
     ``run --check`` cannot compare with counts."""
-    if not asked.data.movable():
+    if not inputs.data.movable():
         return None
     advice = found.advice
     heap = HeapPromise(
         allocated_bytes=sum(
-            site.allocated_bytes for site in asked.data.movable() if site.kind == "heap"
+            site.allocated_bytes for site in inputs.data.movable() if site.kind == "heap"
         ),
-        peak_bytes=asked.data.movable_peak_bytes,
+        peak_bytes=inputs.data.movable_peak_bytes,
         near_bytes=advice.near_bytes,
-        near_budget_bytes=wanted.budget,
+        near_budget_bytes=request.budget,
         slowdown=advice.slowdown_plan,
         slowdown_all_far=advice.slowdown_all_far,
         caches=counted_by.line() if counted_by else None,
     )
     text = plan_text(
-        asked.data.sites,
+        inputs.data.sites,
         found.placing,
         found.choices.gains,
         heap,
-        asked.labels.at,
-        wanted.program or [wanted.name()],
-        attached=wanted.pid is not None,
+        inputs.labels.at,
+        request.program or [request.name()],
+        attached=request.pid is not None,
     )
-    path = folder / f"{_plan_name(wanted)}.plan"
+    path = folder / f"{_plan_name(request)}.plan"
     write_whole(path, text, "name another folder with --out")
     return path
 
 
-def _plan_name(wanted: AdviceRequest) -> str:
-    if wanted.pid is not None:
-        return f"process-{wanted.pid}"
-    if wanted.perf is not None:
-        return Path(wanted.perf).name
-    return program_name(wanted.program)
+def _plan_name(request: AdviceRequest) -> str:
+    if request.pid is not None:
+        return f"process-{request.pid}"
+    if request.perf is not None:
+        return Path(request.perf).name
+    return program_name(request.program)

@@ -56,7 +56,7 @@ def fill(result: MapResult, wanted: str, machine: Machine) -> None:
 def _fill_point(result: MapResult, point: MapPoint, machine: Machine) -> None:
     from nearfar.measure.counters import CACHE_FIELDS
     from nearfar.records.counters import RegionCounters
-    from nearfar.records.shape import Origin, Provenance
+    from nearfar.records.figures import Origin, Provenance
 
     known = point.counters
     if known is not None and known.llc_loads is not None:

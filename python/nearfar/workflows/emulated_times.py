@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearfar.place.figures import Memory
+    from nearfar.place.memory_costs import Memory
     from nearfar.place.native_run import NativeRun
     from nearfar.place.traced import ProgramTrace
     from nearfar.records.advice import ObservedProgram

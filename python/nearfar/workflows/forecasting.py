@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from nearfar import store
 
 if TYPE_CHECKING:
     from nearfar.measure.compete import CompetePlan
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from nearfar.measure.pipeline_alone import Point
     from nearfar.measure.session import Effort, Session
     from nearfar.model import pipeline_here
+    from nearfar.records.figures import FigureModel
     from nearfar.records.forecasts import CompeteForecast, CompeteForecasts, PipelineForecast
-    from nearfar.records.shape import Shaped
     from nearfar.stats import Estimate
     from nearfar.workflows.recording import Recording
 
@@ -23,17 +24,12 @@ if TYPE_CHECKING:
 _COPIES_ALONE = (1, "1: copies of each side alone measured here; no row of both")
 _STAGES_ALONE = (1, "1: stages of each side alone measured here; no run of both")
 
-Kept = TypeVar("Kept", bound="Shaped")
+Kept = TypeVar("Kept", bound="FigureModel")
 #: Value and both ends of an estimate.
 Pick = Callable[["Estimate"], float]
 _VALUE: Pick = attrgetter("value")
 _LOW: Pick = attrgetter("low")
 _HIGH: Pick = attrgetter("high")
-
-
-def now() -> str:
-    """The current time in UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def before_run(
@@ -101,7 +97,7 @@ def _compete_row(
         far_threads=split[1],
         calibration_level=_COPIES_ALONE[0],
         calibration=_COPIES_ALONE[1],
-        predicted_on=now(),
+        predicted_on=store.now(),
     )
 
 
@@ -189,7 +185,7 @@ def _pipeline(
         far_threads=far,
         calibration_level=_STAGES_ALONE[0],
         calibration=_STAGES_ALONE[1],
-        predicted_on=now(),
+        predicted_on=store.now(),
         published=list(published.of_pipeline()),
     )
 

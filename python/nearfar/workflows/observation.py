@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.place import preload
 from nearfar.place.costing import CostModel
-from nearfar.place.figures import Memory, memory_of
-from nearfar.place.native_run import check_program
+from nearfar.place.memory_costs import Memory, memory_of
 from nearfar.place.own_load import RunTimes
 from nearfar.place.program_data import ProgramData
 from nearfar.place.uncertainty import LossFactors
 from nearfar.process.elf import ignores_preload
+from nearfar.process.program_file import program_file
 from nearfar.process.stdin import StandardInput
 from nearfar.profiles import is_profile
 from nearfar.records.choices import DEFAULT_TIER
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
 from nearfar.tracing.recording import ending_of
 from nearfar.workflows.host_here import HostChoice
 from nearfar.workflows.memories import tier_profile
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """What advice is about: a program to start, a running process, or a file of perf.
+    """The subject of advice: a program to start, a running process, or a file of perf.
 
     ``peaks``: measure the bandwidth of all threads on tiers.
     """
@@ -65,48 +65,48 @@ class NearMemory:
 
     profile: Profile
     memory: Memory
-    here_profile: Profile
-    here: Memory
+    run_profile: Profile
+    run_memory: Memory
 
     @property
-    def is_here(self) -> bool:
+    def is_run_memory(self) -> bool:
         """Whether the program was observed on near memory."""
-        return self.here is self.memory
+        return self.run_memory is self.memory
 
     def times(
         self, wall_s: float, cpu_s: float, near_ns: Callable[[], float]
     ) -> tuple[float, float]:
         """Wall and CPU time with all data near, from those here. ``near_ns``: the predicted CPU
         time."""
-        if self.is_here:
+        if self.is_run_memory:
             return wall_s, cpu_s
         ratio = near_ns() / (cpu_s * 1e9) if cpu_s > 0 else 1.0
         return RunTimes(wall_s, cpu_s).wall_at(ratio), cpu_s * ratio
 
     @staticmethod
-    def of(wanted: AdviceRequest, profile: Profile, host: Host, resident_bytes: int) -> NearMemory:
+    def of(request: AdviceRequest, profile: Profile, host: Host, resident_bytes: int) -> NearMemory:
         """``profile``: of near memory, under its background load."""
-        name = observed_on(wanted)
-        if name == wanted.near:
+        name = observed_on(request)
+        if name == request.near:
             memory = memory_of(profile)
             return NearMemory(profile, memory, profile, memory)
-        here_profile = tier_profile(host, name, resident_bytes)
-        here = memory_of(here_profile)
-        return NearMemory(profile, memory_of(profile, here), here_profile, here)
+        run_profile = tier_profile(host, name, resident_bytes)
+        run_memory = memory_of(run_profile)
+        return NearMemory(profile, memory_of(profile, run_memory), run_profile, run_memory)
 
-    def observed(self, here: Memory) -> NearMemory:
+    def with_run_memory(self, run_memory: Memory) -> NearMemory:
         """The same, with first-touch times as they were in this run."""
-        if self.is_here:
-            return replace(self, memory=here, here=here)
-        return replace(self, memory=memory_of(self.profile, here), here=here)
+        if self.is_run_memory:
+            return replace(self, memory=run_memory, run_memory=run_memory)
+        return replace(self, memory=memory_of(self.profile, run_memory), run_memory=run_memory)
 
     def fields(self, wall_s: float, cpu_s: float) -> dict[str, Any]:
         """Keywords of the result: what was measured, if near times are predicted from it."""
-        if self.is_here:
+        if self.is_run_memory:
             return {}
         return {
-            "observed_on": self.here_profile.name,
-            "observed_latency_ns": self.here.latency,
+            "observed_on": self.run_profile.name,
+            "observed_latency_ns": self.run_memory.latency,
             "time_observed_s": wall_s,
             "cpu_observed_s": cpu_s,
         }
@@ -114,18 +114,22 @@ class NearMemory:
     def provenance(self, times: tuple[Provenance, Provenance]) -> dict[str, Provenance]:
         """Provenance of both times, of which ``times`` were measured here."""
         names = ("time", "cpu")
-        if self.is_here:
+        if self.is_run_memory:
             return {f"{n}_near_s": each for n, each in zip(names, times, strict=True)}
         note = (
-            f"predicted from the run on {self.here_profile.name} of this machine, which answers in "
-            f"{self.here.latency:.0f} ns"
+            f"predicted from the run on {self.run_profile.name} of this machine, which answers in "
+            f"{self.run_memory.latency:.0f} ns"
         )
         near = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
         return {
             **{f"{n}_near_s": near for n in names},
             **{f"{n}_observed_s": each for n, each in zip(names, times, strict=True)},
-            "observed_latency_ns": _latency_provenance(self.here_profile),
+            "observed_latency_ns": _latency_provenance(self.run_profile),
         }
+
+
+#: Near memory on a host, for a program of this many resident bytes.
+NearOf = Callable[["Host", int], NearMemory]
 
 
 @dataclass(frozen=True)
@@ -155,16 +159,16 @@ class Observation:
     disturbed: bool = False
 
 
-def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
+def heap_near(request: AdviceRequest) -> dict[str, str] | None:
     """Environment variables that place the heap on the near tier.
 
     None if that is ``dram`` or a profile, or if no library can be preloaded into the program.
     """
-    near = wanted.near
+    near = request.near
     if (
         is_profile(near)
         or near == DEFAULT_TIER
-        or ignores_preload(check_program(wanted.program[0]))
+        or ignores_preload(program_file(request.program[0]))
     ):
         return None
     variables = preload.environment(preload.Placement(None, {"near": near}), None)
@@ -172,16 +176,16 @@ def heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
     return variables
 
 
-def observed_on(wanted: AdviceRequest) -> str:
+def observed_on(request: AdviceRequest) -> str:
     """The memory that the program's data is on while it is observed.
 
     For a file of samples: near memory, which describes the machine of the file. For a program whose
     heap can be placed on the near tier: that tier. Otherwise ``dram``.
     """
-    if wanted.perf is not None:
-        return wanted.near
-    if wanted.program and heap_near(wanted) is not None:
-        return wanted.near
+    if request.perf is not None:
+        return request.near
+    if request.program and heap_near(request) is not None:
+        return request.near
     return DEFAULT_TIER
 
 
@@ -192,19 +196,19 @@ def _latency_provenance(profile: Profile) -> Provenance:
     return Provenance(origin=origin, statistic="fit", samples=0, note=note)
 
 
-def refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
+def refuse_failure(request: AdviceRequest, code: int, where: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted."""
-    if wanted.ignore_failure:
+    if request.ignore_failure:
         return
-    given = wanted.stdin.words if wanted.stdin.path != os.devnull else os.devnull
+    given = request.stdin.words if request.stdin.path != os.devnull else os.devnull
     raise BadInputError(
-        f"{wanted.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
-        f"see why: {shlex.join(wanted.program)} < {shlex.quote(given)}; or accept the exit code "
+        f"{request.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
+        f"see why: {shlex.join(request.program)} < {shlex.quote(given)}; or accept the exit code "
         "with --ignore-failure",
     )
 
 
-def tiers_of(wanted: AdviceRequest) -> list[str]:
+def tiers_of(request: AdviceRequest) -> list[str]:
     """The memories that are tiers of this machine."""
-    names = dict.fromkeys([wanted.near, *wanted.far, observed_on(wanted)])
+    names = dict.fromkeys([request.near, *request.far, observed_on(request)])
     return [name for name in names if not is_profile(name)]

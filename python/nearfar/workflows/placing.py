@@ -15,8 +15,8 @@ from nearfar.place.attached.outcome import placement_result, revert_result
 from nearfar.place.attached.page_mover import DEFAULT_RATE, Look, MoveLimits, WantedRange
 from nearfar.place.attached.page_origins import PageOrigins
 from nearfar.place.attached.placer import AppliedPlan, Placer, applied_plan, require_same_user
-from nearfar.place.plan_reader import read_plan
 from nearfar.place.preload import parse_tiers
+from nearfar.plan_files.reader import read_plan
 from nearfar.process.running_process import RunningProcess
 from nearfar.units import PAGE_BYTES, format_size
 

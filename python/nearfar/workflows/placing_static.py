@@ -10,7 +10,7 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.place.attached.outcome import placement_result
 from nearfar.place.attached.page_mover import MoveLimits
 from nearfar.place.attached.placer import AppliedPlan, Placer, applied_plan, require_same_user
-from nearfar.place.plan_reader import read_plan
+from nearfar.plan_files.reader import read_plan
 from nearfar.process.running_process import RunningProcess
 
 if TYPE_CHECKING:

@@ -92,7 +92,7 @@ class Leaks:
 
     @property
     def method(self) -> str:
-        """How links were found."""
+        """The method by which links were found."""
         return _BY_TYPE if self.facts["by_type"] else _METHOD
 
     def exit_code(self) -> int:

@@ -128,7 +128,7 @@ def _write_interleaved(
     from nearfar.files import write_whole
     from nearfar.place.fractions import parse_nodes
     from nearfar.place.interleaved_plan import PlannedSite, plan_text
-    from nearfar.place.plan_reader import read_plan
+    from nearfar.plan_files.reader import read_plan
 
     near_s = result.all_near_time_s or result.time_s
     slowdowns = (result.time_s / near_s, (result.all_far_time_s or result.time_s) / near_s)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
 from nearfar.place.attached.node_tiers import nodes_with
-from nearfar.place.native_run import check_named
-from nearfar.place.run_statistics import RunStatistics, read
-from nearfar.place.tier_options import parse_tier_options
+from nearfar.place.statistics_files import read_statistics
+from nearfar.plan_files.tier_options import parse_tier_options
+from nearfar.process.program_file import require_name
+from nearfar.records.run_statistics import RunStatistics
 from nearfar.workflows.placing_static import PlacementFromOutside, placement_from_outside
 
 if TYPE_CHECKING:
@@ -83,44 +84,51 @@ def _unchecked(statistics: RunStatistics) -> MachineError:
     )
 
 
-def run(wanted: RunRequest, notify: Notify) -> Ran:
+def run(request: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
     from nearfar.place.promise import read_promise
 
-    if wanted.check and wanted.plan is None:
+    if request.check and request.plan is None:
         raise BadInputError("--check requires a plan", "give --plan FILE")
-    check_named(wanted.program[0])
-    placement = _placement(wanted)
-    outside = _from_outside(wanted, placement, notify)
-    counts = wanted.statistics or wanted.check
+    require_name(request.program[0])
+    placement = _placement(request)
+    outside = _from_outside(request, placement, notify)
+    counts = request.statistics or request.check
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         variables = preload.environment(
-            placement, Path(folder) if counts else None, rules=wanted.check
+            placement, Path(folder) if counts else None, rules=request.check
         )
         preload.check(variables)
-        promise = read_promise(wanted.plan) if wanted.check and wanted.plan else None
-        process, code = _start(wanted, variables, notify, outside)
-        if code == _FORBIDDEN_CALL:
-            notify(_why_forbidden(wanted.program[0]))
-        elif code and (limited := _limited(placement)):
-            notify(
-                f"nearfar: {wanted.program[0]} ended with code {code}: if tier {limited} was full, "
-                "malloc() returned NULL\n"
-                "  next: give the tier a larger capacity=, or add overflow=spill:near"
-            )
+        promise = read_promise(request.plan) if request.check and request.plan else None
+        process, code = _start(request, variables, notify, outside)
+        if code and (reason := _why_ended(request.program[0], code, placement)):
+            notify(reason)
         if not counts or not process:
             return Ran(code)
-        statistics = _statistics(wanted, code, placement, Path(folder), process)
+        statistics = _statistics(request, code, placement, Path(folder), process)
     if outside:
         statistics.placement = outside.result
     elif not any(found.process == process for found in statistics.processes):
         notify(
-            f"nearfar: {wanted.program[0]} left no statistics: it did not end by exit(), or no "
+            f"nearfar: {request.program[0]} left no statistics: it did not end by exit(), or no "
             "library can be preloaded into it"
         )
     if promise:
-        _check(statistics, placement, promise, notify, traced=wanted.traffic and not code)
-    return Ran(code, statistics, checked=wanted.check)
+        _check(statistics, placement, promise, notify, traced=request.traffic and not code)
+    return Ran(code, statistics, checked=request.check)
+
+
+def _why_ended(program: str, code: int, placement: Placement) -> str:
+    """Why a program may have ended with this code; empty if the placement is not a cause."""
+    if code == _FORBIDDEN_CALL:
+        return _why_forbidden(program)
+    if limited := _limited(placement):
+        return (
+            f"nearfar: {program} ended with code {code}: if tier {limited} was full, malloc() "
+            "returned NULL\n"
+            "  next: give the tier a larger capacity=, or add overflow=spill:near"
+        )
+    return ""
 
 
 def _why_forbidden(program: str) -> str:
@@ -143,24 +151,25 @@ def _limited(placement: Placement) -> str:
 
 def _why_ignored(program: str) -> str:
     """Why a library cannot be preloaded into a program; empty if it can."""
-    from nearfar.process.elf import find, ignores_preload
+    from nearfar.process.elf import ignores_preload
+    from nearfar.process.program_file import find_program
 
-    file = find(program)
+    file = find_program(program)
     return ignores_preload(file) if file else ""
 
 
 def _from_outside(
-    wanted: RunRequest, placement: Placement, notify: Notify
+    request: RunRequest, placement: Placement, notify: Notify
 ) -> PlacementFromOutside | None:
     """The placement from outside of a program into which no library can be preloaded. None if one
     can be preloaded, or if the plan has no rule that can be applied from outside."""
-    why = _why_ignored(wanted.program[0])
+    why = _why_ignored(request.program[0])
     if not why:
         return None
     found = placement_from_outside(placement, notify)
-    if wanted.check and not found:
+    if request.check and not found:
         raise MachineError(
-            f"{wanted.program[0]} cannot be checked: {why}, so no library can be preloaded, and "
+            f"{request.program[0]} cannot be checked: {why}, so no library can be preloaded, and "
             "the plan has no rule that can be applied from outside",
             "use a plan that names mappings or globals: `nearfar advise` writes one for it",
         )
@@ -169,7 +178,7 @@ def _from_outside(
         if found
         else "its memory is not redirected"
     )
-    if wanted.warn:
+    if request.warn:
         notify(f"nearfar: {why}: no library can be preloaded, and {what}")
     return found
 
@@ -203,20 +212,20 @@ def _check(
     statistics.check = hold(promise, statistics.processes, counted, one_node=one_node)
 
 
-def _placement(wanted: RunRequest) -> Placement:
+def _placement(request: RunRequest) -> Placement:
     from nearfar.files import read_text_bytes, require_file
 
-    if wanted.plan:
+    if request.plan:
         next_step = (
             "`nearfar advise -- PROGRAM` writes one; docs/how-to/hmalloc.md describes the format"
         )
-        require_file(wanted.plan, "plan", next_step)
-        read_text_bytes(wanted.plan, next_step)
-    return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
+        require_file(request.plan, "plan", next_step)
+        read_text_bytes(request.plan, next_step)
+    return preload.Placement(request.plan, preload.parse_tiers(list(request.tiers)))
 
 
 def _start(
-    wanted: RunRequest,
+    request: RunRequest,
     variables: dict[str, str],
     notify: Notify,
     outside: PlacementFromOutside | None,
@@ -226,14 +235,14 @@ def _start(
 
     try:
         return launch.run(
-            wanted.program,
+            request.program,
             variables,
-            aside=wanted.aside,
+            aside=request.aside,
             started=outside.start if outside else None,
         )
     except launch.StartError as error:
         notify(
-            f"nearfar: cannot start {wanted.program[0]}: {error.why}\n"
+            f"nearfar: cannot start {request.program[0]}: {error.why}\n"
             "  next: check its name and mode"
         )
         return 0, error.code
@@ -243,12 +252,12 @@ def _start(
 
 
 def _statistics(
-    wanted: RunRequest, code: int, placement: Placement, folder: Path, process: int
+    request: RunRequest, code: int, placement: Placement, folder: Path, process: int
 ) -> RunStatistics:
     return RunStatistics(
-        program=wanted.program,
+        program=request.program,
         exit_code=code,
         plan=str(placement.plan) if placement.plan else None,
         tiers=dict(placement.tiers),
-        processes=read(folder, process),
+        processes=read_statistics(folder, process),
     )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.noise import Watch
-from nearfar.place.figures import Memory
 from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
 from nearfar.place.kernel_time import first_touches_ns, with_observed_touches
-from nearfar.place.native_run import check_program
+from nearfar.place.memory_costs import Memory
 from nearfar.place.program_data import PAGE_BYTES
 from nearfar.place.sample_records import ordered_samples
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
 from nearfar.place.sampled_sizes import PageFaults
 from nearfar.place.samples import ProgramSamples, read_samples
 from nearfar.process.elf import ignores_preload
+from nearfar.process.program_file import program_file
 from nearfar.records.advice import ObservedProgram
-from nearfar.records.shape import Origin, Provenance
+from nearfar.records.figures import Origin, Provenance
 from nearfar.sampling.recorded import read_recorded
 from nearfar.sampling.run import (
     MIN_SAMPLES,
@@ -36,6 +35,7 @@ from nearfar.workflows.host_here import host_for
 from nearfar.workflows.observation import (
     AdviceRequest,
     NearMemory,
+    NearOf,
     Observation,
     heap_near,
     refuse_failure,
@@ -48,29 +48,23 @@ if TYPE_CHECKING:
     from nearfar.workflows.recording import Recording
 
 
-def observe(
-    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], NearMemory]
-) -> Observation:
-    """Sample the program or the process, or read the file.
-
-    ``near_of``: see ``emulated_run.observe``.
-    """
+def observe(request: AdviceRequest, recording: Recording, near_of: NearOf) -> Observation:
+    """Sample the program or the process, or read the file."""
     from nearfar.tracing.caches import caches_of
 
-    show = recording.session.progress
-    show.step("sampling the program" if wanted.perf is None else "reading the file", 0.0)
-    sampled, disturbed = _watched(wanted, recording)
-    show.step("measuring this machine", 0.6)
-    host = host_for(wanted.host, recording.session, tiers_of(wanted))
+    progress = recording.session.progress
+    progress.step("sampling the program" if request.perf is None else "reading the file", 0.0)
+    sampled, disturbed = _sample_watched(request, recording)
+    progress.step("measuring this machine", 0.6)
+    host = host_for(request.host, recording.session, tiers_of(request))
     near = near_of(host, sampled.resident_bytes)
-    show.step("weighing placements", 0.8)
-    known = wanted.perf is not None and has_hardware_samples(sampled.sampler)
-    data = _data(wanted, sampled, host, near.here, known=known)
-    near = near.observed(_here(wanted, sampled, data, near.here))
-    caches = caches_of(host, {"llc": wanted.host.llc})
-    cpu_s = sampled.user_s + sampled.system_s
-    coster = SampledCoster(data, near.memory, _sizes(host, caches), cpu_s, near.here)
-    time_s, cpu_near_s = near.times(sampled.wall_s, cpu_s, coster.near_time_ns)
+    progress.step("weighing placements", 0.8)
+    has_hardware = request.perf is not None and has_hardware_samples(sampled.sampler)
+    data = _data(request, sampled, host, near.run_memory, has_hardware=has_hardware)
+    near = _with_observed_touches(request, sampled, data, near)
+    caches = caches_of(host, {"llc": request.host.llc})
+    coster = SampledCoster(data, near.memory, _sizes(host, caches), sampled.cpu_s, near.run_memory)
+    time_s, cpu_near_s = near.times(sampled.wall_s, sampled.cpu_s, coster.near_time_ns)
     return Observation(
         data=coster.counted(),
         coster=coster,
@@ -81,74 +75,73 @@ def observe(
         resident_bytes=sampled.resident_bytes,
         host=host,
         caches=caches,
-        fields=_fields(wanted, sampled, data) | near.fields(sampled.wall_s, cpu_s),
-        provenance=_provenance(wanted, sampled, recording.machine.id, near)
-        | _shares_provenance(data.samples),
-        limits=advice_notes.sampled_limits(sampled, known=known),
-        warnings=advice_notes.sampled(sampled, data),
+        fields=_fields(request, sampled, data) | near.fields(sampled.wall_s, sampled.cpu_s),
+        provenance=_provenance(request, sampled, recording.machine.id, near, data.samples),
+        limits=advice_notes.sampled_limits(sampled, has_hardware=has_hardware),
+        warnings=advice_notes.sampled_notes(sampled, data),
         disturbed=disturbed,
     )
 
 
-def _watched(wanted: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
+def _sample_watched(request: AdviceRequest, recording: Recording) -> tuple[Sampled, bool]:
     """The samples, and whether other programs ran meanwhile."""
     watch = Watch("the program", section="advice")
-    if wanted.pid is not None:
+    if request.pid is not None:
         recording.session.progress.note(
-            f"sampling process {wanted.pid} for {format_time(wanted.time_s)}; it is not stopped"
+            f"sampling process {request.pid} for {format_time(request.time_s)}; it is not stopped"
         )
-    sampled = _sampled(wanted)
-    if wanted.pid is not None:
-        watch.observed(sampled.user_s + sampled.system_s)
-    if wanted.perf is not None:
+    sampled = _sample(request)
+    if request.pid is not None:
+        watch.observed(sampled.cpu_s)
+    if request.perf is not None:
         return sampled, False
     recording.session.noise.judge(watch)
     return sampled, watch.verdict().noisy
 
 
 def _data(
-    wanted: AdviceRequest, sampled: Sampled, host: Host, here: Memory, *, known: bool
+    request: AdviceRequest, sampled: Sampled, host: Host, run_memory: Memory, *, has_hardware: bool
 ) -> ProgramSamples:
-    """``here``: memory that the program ran on; ``known``: hardware sampled which accesses
-    missed."""
+    """``run_memory``: that the program ran on; ``has_hardware``: hardware sampled the misses."""
     from nearfar.measure.memory import large_pages_everywhere
 
     faults = PageFaults(
         sampled.page_faults,
-        here.large_pages,
-        everywhere_large=wanted.perf is None and large_pages_everywhere(),
+        run_memory.large_pages,
+        everywhere_large=request.perf is None and large_pages_everywhere(),
     )
     data = (
-        _known_data(wanted, sampled, host, faults)
-        if known
+        _hardware_data(request, sampled, host, faults)
+        if has_hardware
         else read_samples(
             sampled.sampler,
             sampled.user_s,
             sampled.period_ns,
             faults,
             sampled.resident,
-            whole_sites=wanted.whole_sites,
+            whole_sites=request.whole_sites,
         )
     )
     if data.samples < MIN_SAMPLES:
-        raise _too_few(wanted, sampled)
+        raise _too_few(request, sampled)
     return data
 
 
-def _here(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples, memory: Memory) -> Memory:
-    """The memory of the run, with first touches as they were in it if all page faults were
-    sampled."""
-    if wanted.perf is not None or wanted.pid is not None or sampled.by_signals:
-        return memory
+def _with_observed_touches(
+    request: AdviceRequest, sampled: Sampled, data: ProgramSamples, near: NearMemory
+) -> NearMemory:
+    """Near memory with first touches as they were in the run, if all page faults were sampled."""
+    if request.perf is not None or request.pid is not None or sampled.by_signals:
+        return near
     samples = ordered_samples(sampled.sampler)
     touches_ns = first_touches_ns(samples, sampled.period_ns, sampled.system_s)
-    return with_observed_touches(memory, data.touched, touches_ns)
+    return near.with_run_memory(with_observed_touches(near.run_memory, data.touched, touches_ns))
 
 
-def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
-    used = f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time"
-    if wanted.program:
-        used += f", {wanted.stdin.role}"
+def _too_few(request: AdviceRequest, sampled: Sampled) -> BadInputError:
+    used = f"{request.name()} used {sampled.user_s:.2g} s of CPU time"
+    if request.program:
+        used += f", {request.stdin.role}"
     if sampled.by_signals and sampled.user_s * 1e9 > MIN_SAMPLES * sampled.period_ns:
         return BadInputError(
             f"{used}, and was not sampled: {REFUSED}, and {UNREACHED}",
@@ -156,13 +149,13 @@ def _too_few(wanted: AdviceRequest, sampled: Sampled) -> BadInputError:
             "container, or trace every access with --emulate",
         )
     more = "give it more work, or more --time"
-    if wanted.program:
+    if request.program:
         more += ", or trace every access with --emulate"
     return BadInputError(f"{used}: too little to sample", more)
 
 
-def _known_data(
-    wanted: AdviceRequest, sampled: Sampled, host: Host, faults: PageFaults
+def _hardware_data(
+    request: AdviceRequest, sampled: Sampled, host: Host, faults: PageFaults
 ) -> ProgramSamples:
     frequency = host.figures.get("frequency_hz")
     if frequency is None or not frequency.value:
@@ -171,39 +164,39 @@ def _known_data(
             "add the figure to the host's file, or name another host with --host",
         )
     return read_hardware_samples(
-        sampled.sampler, sampled.user_s, frequency.value, faults, whole_sites=wanted.whole_sites
+        sampled.sampler, sampled.user_s, frequency.value, faults, whole_sites=request.whole_sites
     )
 
 
-def _sampled(wanted: AdviceRequest) -> Sampled:
-    if wanted.perf is not None:
-        return read_recorded(wanted.perf)
-    if wanted.pid is not None:
-        return sample_process(wanted.pid, wanted.time_s)
-    why_unlogged = ignores_preload(check_program(wanted.program[0]))
-    found = _once(wanted, PERIOD_NS)
+def _sample(request: AdviceRequest) -> Sampled:
+    if request.perf is not None:
+        return read_recorded(request.perf)
+    if request.pid is not None:
+        return sample_process(request.pid, request.time_s)
+    why_unlogged = ignores_preload(program_file(request.program[0]))
+    found = _sample_once(request, PERIOD_NS)
     if period_for(found.user_s) < PERIOD_NS and found.ended and not found.by_signals:
-        found = _once(wanted, period_for(found.user_s)).with_times_of(found)
+        found = _sample_once(request, period_for(found.user_s)).with_times_of(found)
     if why_unlogged:
         found.notes.append(f"{why_unlogged}: its heap has no allocation sites")
     return found
 
 
-def _once(wanted: AdviceRequest, period_ns: int) -> Sampled:
+def _sample_once(request: AdviceRequest, period_ns: int) -> Sampled:
     from nearfar.measure.memory import large_pages_everywhere, page_bytes
 
-    placed = heap_near(wanted)
-    on_large = placed is not None and page_bytes(wanted.near) > PAGE_BYTES
+    placed = heap_near(request)
+    on_large = placed is not None and page_bytes(request.near) > PAGE_BYTES
     found = sample_program(
-        wanted.program,
+        request.program,
         placed,
-        wanted.stdin.path,
-        wanted.time_s,
+        request.stdin.path,
+        request.time_s,
         period_ns,
         large_pages=on_large or large_pages_everywhere(),
     )
     if found.code and found.ended:
-        refuse_failure(wanted, found.code, wanted.stdin.role)
+        refuse_failure(request, found.code, request.stdin.role)
     return found
 
 
@@ -223,7 +216,7 @@ def _sizes(host: Host, caches: Caches) -> CacheSizes:
     )
 
 
-def _fields(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
+def _fields(request: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
     total = sum(count for _, count in sampled.programs) or 1
     return {
         "method": "sampled",
@@ -234,15 +227,16 @@ def _fields(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> di
         "unknown_share": data.unknown_share,
         "sampling_period_s": sampled.period_ns * 1e-9 or None,
         "pid": sampled.pid,
-        "perf": wanted.perf,
+        "perf": request.perf,
     }
 
 
 def _provenance(
-    wanted: AdviceRequest, sampled: Sampled, machine: str, near: NearMemory
+    request: AdviceRequest, sampled: Sampled, machine: str, near: NearMemory, samples: int
 ) -> dict[str, Provenance]:
-    if wanted.perf is not None:
-        return _recorded_provenance(sampled)
+    shares = _shares_provenance(samples)
+    if request.perf is not None:
+        return _recorded_provenance(sampled) | shares
     wall, cpu = (
         Provenance(origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine, note=note)
         for note in (
@@ -259,6 +253,7 @@ def _provenance(
             note="requested of the kernel's clock",
         ),
         **near.provenance((wall, cpu)),
+        **shares,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nearfar.records.experiment import ExperimentResult
     from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
     from nearfar.simulation.placements import Placement
+    from nearfar.simulation.run import Options as RunOptions
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured
 
@@ -258,14 +260,7 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     )
     _check_rows(request, near, far)
     refuse_without_states(_controller(request), near, far)
-    measured = max(near.parallelism or 0, far.parallelism or 0)
-    options = running.Options(
-        controller=_controller(request),
-        write_policy=request.write_policy or "posted",
-        core=request.core,
-        window=request.window or measured or running.WINDOW,
-        threads=request.threads or 1,
-    )
+    options = _options(request, near, far)
     made: list[SimSource] = []
 
     def make() -> SimSource:
@@ -274,13 +269,10 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
 
     name = str(request.trace or f"{request.pattern} stream")
     chosen: running.ChosenTiers = frozenset(tier for tier in running.TIERS if tier in given)
-    if request.engine == "both":
-        result = running.simulate_both(name, make, near, far, place, options, chosen)
-    elif request.engine == "auto":
-        result = running.simulate_auto(name, make, near, far, place, options, chosen)
-    else:
-        engine = _engine(request.engine)
-        result = running.simulate(name, make, near, far, place, options, engine, chosen)
+    simulate = {"both": running.simulate_both, "auto": running.simulate_auto}.get(
+        request.engine, partial(running.simulate, engine=_engine(request.engine))
+    )
+    result = simulate(name, make, near, far, place, options, chosen=chosen)
     _check_requests(name, result, made[-1])
     _refuse_truncated(request, made[-1])
     _warn(result, made[-1], place)
@@ -290,6 +282,19 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
             "assumption (--instruction-ns)"
         )
     return result
+
+
+def _options(request: SimRequest, near: Device, far: Device) -> RunOptions:
+    from nearfar.simulation import run as running
+
+    measured = max(near.parallelism or 0, far.parallelism or 0)
+    return running.Options(
+        controller=_controller(request),
+        write_policy=request.write_policy or "posted",
+        core=request.core,
+        window=request.window or measured or running.WINDOW,
+        threads=request.threads or 1,
+    )
 
 
 def _check_core_and_objects(request: SimRequest, place: Placement) -> None:

@@ -105,9 +105,9 @@ def _triple(estimate: Estimate) -> tuple[float, float, float]:
 def _record(
     session: Session, plan: StencilPlan, measured: Balance, prediction: SplitPrediction
 ) -> StencilSplit:
+    from nearfar import store
     from nearfar.model import published
     from nearfar.records.together import StencilSplit
-    from nearfar.workflows.forecasting import now
 
     factors = [t.value for t in prediction.terms if t.name == "near traffic factor"]
     return StencilSplit(
@@ -124,7 +124,7 @@ def _record(
         traffic_factor=factors[0],
         calibration_level=prediction.calibration_level,
         calibration=prediction.calibration,
-        predicted_on=now(),
+        predicted_on=store.now(),
         published=list(published.of_stencil()),
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nearfar.model.pointer_structures import Memory, Software
     from nearfar.model.structure_cases import ShapeCounter
     from nearfar.records.choices import SetName
-    from nearfar.records.shape import Shaped
+    from nearfar.records.figures import FigureModel
     from nearfar.records.structures import DeviceSlowdown, PublishedSlowdown
 
 
@@ -92,7 +92,7 @@ def slowdowns_of(
     return found
 
 
-def _shape(predicted: Shaped, *keys: str) -> dict[str, Any]:
+def _shape(predicted: FigureModel, *keys: str) -> dict[str, Any]:
     """Intervals and provenance of some figures."""
     return {
         "intervals": {k: predicted.intervals[k] for k in keys},

@@ -29,12 +29,12 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
 
     The number of repeats is that of ``effort``; its time is not a limit here.
     """
+    from nearfar import store
     from nearfar.model import slowdowns, structure_cases
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
-    from nearfar.workflows.forecasting import now
     from nearfar.workflows.host_here import HostChoice, host_for
 
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
@@ -48,7 +48,7 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     known = _known(software)
     devices = structures_elsewhere.slowdowns_of(known, costs, near, counter)
     published = structures_elsewhere.against_paper(known, costs, cpus)
-    predicted_at = now()
+    predicted_at = store.now()
     seen = calibrating.measured(session, cases, cpu, epochs)
     return StructuresResult(
         predicted_at=predicted_at,

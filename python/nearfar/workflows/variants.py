@@ -22,10 +22,10 @@ from nearfar.measure.tiers import origin_of
 from nearfar.noise import Watch
 from nearfar.place import preload
 from nearfar.place.kernel_tiering import kernel_tiering
-from nearfar.place.native_run import TimedRun, check_program, run_once
+from nearfar.place.native_run import TimedRun, run_once
 from nearfar.place.whole_program import places_mappings, whole_program_on
 from nearfar.process.stdin import StandardInput, of_this_process
-from nearfar.records.shape import Origin, Provenance, quantities
+from nearfar.records.figures import Origin, Provenance, quantities
 from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ def compare_variants(
     MachineError if the kernel cannot place pages by itself.
     """
     from nearfar.process.elf import ignores_preload
+    from nearfar.process.program_file import program_file
 
-    why = ignores_preload(check_program(program[0]))
+    why = ignores_preload(program_file(program[0]))
     if why:
         raise BadInputError(
             f"{why}: its memory cannot be placed before it runs, only moved while it does",

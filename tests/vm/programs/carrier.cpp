@@ -1,4 +1,4 @@
-// How a file system carries a pool: one line of what worked and what it took.
+// Tests whether a file system can hold a pool: one line of the steps that worked and their times.
 //
 //   carrier TIER FOLDER     TIER is shm, fsdax or file
 //
@@ -53,7 +53,7 @@ long faults_of_touching(const os::File& file) {
   return minor_faults() - before;
 }
 
-/// What libpmem says of a file that it maps itself.
+/// The answer of libpmem on a file that it maps itself.
 int is_pmem(const std::string& path) {
   int found = 0;
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// What must survive a power cut, reported to the host while it happens.
+// Reports to the host, while they happen, of the changes that must survive a power cut.
 //
 // The program that links this has its flushes and fences of one pool streamed to a descriptor:
 // those it reports to storelog, and those that libpmemobj makes of libpmem (which are caught by the
@@ -24,7 +24,7 @@
 
 namespace cut {
 
-/// What is taken out, as a control: the test must notice.
+/// Instruction that is left out, as a control: the test must notice.
 enum class Without : unsigned char { nothing, flushes, fence };
 
 /// Stretches in which a cut is looked for.
@@ -46,7 +46,7 @@ public:
 /// Fences of a phase so far, of all threads.
 std::uint64_t fences_in(Phase phase);
 
-/// What the calling thread reports to storelog is streamed from here on, under this number.
+/// Streams the events that the calling thread reports to storelog from here on, under this number.
 void stream_this_thread(std::uint64_t thread);
 
 /// Streams to the descriptor from here on; `pool` is a path that may not exist yet.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from nearfar.workflows.judged import Judged, Result
+    from nearfar.workflows.crash_result import Judged, Result
 
 Program = Annotated[
     list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="Program to record, run once.")

@@ -55,11 +55,11 @@ def check(
     """
     from nearfar.report.terminal.crash import exploration
     from nearfar.verify import sarif as located
-    from nearfar.workflows import exploring
+    from nearfar.workflows import crash_exploration
 
-    done = exploring.check_structure(
-        exploring.StructureWork(structure, operations, seed, recovery),
-        exploring.Limits(platform, budget, images),
+    done = crash_exploration.check_structure(
+        crash_exploration.StructureWork(structure, operations, seed, recovery),
+        crash_exploration.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
     return _shared.show(done, exploration, located.exploration, json, sarif)

@@ -52,7 +52,7 @@ def lint(
     """
     from nearfar.report.terminal.lint import findings
     from nearfar.verify import sarif as located
-    from nearfar.workflows.linting import lint as judge
+    from nearfar.workflows.crash_lint import lint as judge
 
     if heap and pool:
         raise BadInputError("--heap and --pool exclude each other", "leave one of them out")

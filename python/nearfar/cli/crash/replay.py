@@ -24,7 +24,7 @@ def replay(image: Image, json: flags.Json = None) -> int:
     """
     from nearfar.report.terminal.crash import replayed
     from nearfar.verify import sarif as located
-    from nearfar.workflows import exploring
+    from nearfar.workflows import crash_exploration
 
-    done = exploring.replay(image, flags.progress_of(True))
+    done = crash_exploration.replay(image, flags.progress_of(True))
     return _shared.show(done, replayed, located.exploration, json)

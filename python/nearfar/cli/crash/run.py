@@ -99,13 +99,13 @@ def run(
     """
     from nearfar.report.terminal.crash import exploration
     from nearfar.verify import sarif as located
-    from nearfar.workflows import exploring
+    from nearfar.workflows import crash_exploration
 
-    done = exploring.run_program(
-        exploring.ProgramWork(
+    done = crash_exploration.run_program(
+        crash_exploration.ProgramWork(
             program, checker, recorder, parse_seconds(time), hosts, interleave, pool
         ),
-        exploring.Limits(platform, budget, images),
+        crash_exploration.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
     return _shared.show(done, exploration, located.exploration, json, sarif)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nearfar.place.attached.regions import ProcessRegion, written_name
-from nearfar.place.plan_reader import PlanRule
+from nearfar.plan_files.reader import PlanRule
 from nearfar.units import PAGE_BYTES
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError, NearfarError
-from nearfar.place.tier_options import TierOptions, parse_tier_options
+from nearfar.plan_files.tier_options import TierOptions, parse_tier_options
 from nearfar.units import format_size, parse_cpus
 
 _NODES = Path("/sys/devices/system/node")

@@ -64,7 +64,7 @@ class RangeCount:
 
 @dataclass
 class Look:
-    """What one look at the process found and moved. ``by_range``: counts by rule and region.
+    """Pages that one look at the process found and moved. ``by_range``: counts by rule and region.
 
     ``back``: pages that were moved before and are on another node again; ``migrations``: pages that
     anything but this process moved on the machine since the last look.

@@ -38,7 +38,7 @@ class PageOrigins:
                 del self._blocks[block]
 
     def count(self, address: int, pages: int) -> int:
-        """How many of the pages have a node."""
+        """Number of the pages that have a node."""
         found = 0
         for block, low, high in self._parts(address, pages):
             values = self._blocks.get(block)

@@ -21,7 +21,7 @@ from nearfar.place.attached.page_mover import (
     WantedRange,
 )
 from nearfar.place.attached.regions import ProcessRegion, ProcessRegions
-from nearfar.place.plan_reader import PlanFile, PlanRule
+from nearfar.plan_files.reader import PlanFile, PlanRule
 from nearfar.records.placement import Ending
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def require_same_user(program: RunningProcess) -> ProcessPages:
 
 @dataclass
 class Placed:
-    """What was found and moved until now.
+    """Pages that were found and moved until now.
 
     ``look``: the last complete look, or the part of the first one; ``moved``: bytes by rule.
     """

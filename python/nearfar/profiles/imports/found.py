@@ -1,4 +1,4 @@
-"""What is read from an output of another tool, and the figures it becomes."""
+"""Values in the output of another tool, and the figures that they become."""
 
 from __future__ import annotations
 

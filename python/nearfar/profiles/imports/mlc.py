@@ -36,7 +36,7 @@ _OF_THE_MACHINE = {
 _WHOLE = "of the whole machine"
 #: Pairs of nodes that a message names.
 _MAX_PAIRS = 8
-#: What mlc prints for nodes without CPUs or memory.
+#: Text that mlc prints for nodes without CPUs or memory.
 _NOT_MEASURED = ("-", "0", "0.0")
 #: A row of latencies under load: the injection delay in five digits, latency and bandwidth.
 _ROW = re.compile(r"^[ \t]*[0-9]{5}[ \t]+(\S+)[ \t]+(\S+)[ \t]*$", re.MULTILINE)

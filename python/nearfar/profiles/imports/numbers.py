@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a number means: its unit as printed, how many of the profile's unit that is, and its
+    """Unit of a number: as printed, how many of the profile's unit that is, and its
     range in the profile's unit."""
 
     name: str

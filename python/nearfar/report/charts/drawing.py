@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from nearfar.extras import missing
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.report.charts.palette import GRID, INK, MUTED, as_variable
 from nearfar.report.html.section import Figure
 from nearfar.units import GIB, KIB, MIB

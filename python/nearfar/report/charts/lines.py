@@ -81,7 +81,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Look:
-    """How intervals, lines and vertical strips are drawn.
+    """Style of intervals, lines and vertical strips.
 
     Bands suit many points; bars suit few points, or points not in the order of x. ``steps``: a
     value holds until the next point.

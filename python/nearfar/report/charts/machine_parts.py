@@ -1,4 +1,4 @@
-"""What the picture of a machine shows: packages, groups of cores, and memory, in words."""
+"""Parts in the picture of a machine: packages, groups of cores, and memory, in words."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.records.run import Run
-from nearfar.records.shape import Origin, Shaped
 from nearfar.report.html import headline
 from nearfar.report.html.sections.mapped import CALLS
 from nearfar.report.wording import (
@@ -40,12 +40,12 @@ class Card:
     section: str
 
 
-def _card(label: str, shaped: Shaped, key: str, context: str, section: str) -> Card:
+def _card(label: str, shaped: FigureModel, key: str, context: str, section: str) -> Card:
     value = format_quantity(key, float(getattr(shaped, key)))
     return Card(label, value, _interval(shaped, key), context, origin_of(shaped, key), section)
 
 
-def _interval(shaped: Shaped, key: str) -> str:
+def _interval(shaped: FigureModel, key: str) -> str:
     found = interval_of(shaped, key)
     if shaped.interval(key):
         return f"95 %: {found}" if found else ""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.records.shape import Origin, Shaped
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.report.wording import format_quantity, interval_of, origin_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _shared(cells: Iterable[Cell]) -> Origin | None:
     return found.pop() if len(found) == 1 and not plain else None
 
 
-def figure_cell(shaped: Shaped, key: str) -> Cell:
+def figure_cell(shaped: FigureModel, key: str) -> Cell:
     """Return a number of a result as a cell: the value, its interval below, and its origin."""
     value = getattr(shaped, key)
     if value is None:

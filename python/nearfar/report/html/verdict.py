@@ -26,7 +26,7 @@ def status_line(status: str) -> str:
 NOTHING_TIMED = "Nothing was timed: all figures are computed."
 #: The statement for a disturbed run of an older record, which has no verdicts on sections.
 UNRELIABLE = "Disturbed: do not rely on these figures"
-#: What to do with sections, by their verdict.
+#: Advice on the use of sections, by their verdict.
 _HEADS = {
     Reliability.STEADY: "Steady, rely on these",
     Reliability.DISTURBED: "Disturbed, repeat on an idle machine",

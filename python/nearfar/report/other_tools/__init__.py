@@ -37,8 +37,8 @@ def require_tool(tool: PlacementTool, *, has_program: bool, is_running: bool = F
 
 
 def script_of(tool: PlacementTool) -> Callable[[AdviceResult], Text]:
-    """What turns an answer into a tool's script; it raises BadInputError if the answer has nothing
-    for the tool."""
+    """Converter of an answer into a tool's script. It raises BadInputError if the answer has
+    nothing for the tool."""
 
     def script(result: AdviceResult) -> Text:
         return Text("\n".join(_WRITERS[tool](result)), no_wrap=True)

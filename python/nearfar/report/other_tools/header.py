@@ -1,4 +1,4 @@
-"""What all scripts begin with: the answer that they follow, and the nodes of both memories."""
+"""Header of all scripts: the answer that they follow, and the nodes of both memories."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(result: AdviceResult) -> str:
 
 
 def restart(result: AdviceResult) -> list[str]:
-    """How to place a process that was running with a tool that starts programs."""
+    """Note on placing a process that was running with a tool that starts programs."""
     if result.pid is None:
         return []
     return comment(

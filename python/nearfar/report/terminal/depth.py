@@ -23,7 +23,7 @@ from nearfar.report.html.sections import persistence as persistence_section
 from nearfar.report.html.sections import tails as tails_section
 from nearfar.report.terminal.layout import block, columns, figure
 from nearfar.report.wording import count, format_quantity, mix_name, origins, percentile
-from nearfar.units import format_size
+from nearfar.units import LINE_BYTES, format_size
 
 _LATENCY, _RATE, _FENCE = "latency_ns", "bandwidth_bytes_per_s", "fence_ns"
 
@@ -130,7 +130,7 @@ def _rates(result: AccessResult, threads: int) -> RenderableType:
 def persistence(result: PersistenceResult) -> RenderableType:
     """Return medians by instruction and lines under a fence, and parts of the cost."""
     places = persistence_section.columns(result)
-    lines = [place for place in places if place[0] == persistence_section.LINE_BYTES]
+    lines = [place for place in places if place[0] == LINE_BYTES]
     sizes = [place for place in places if place not in lines]
     tables: list[RenderableType] = []
     for some in (lines, sizes):

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.experiment import ExperimentResult
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.report.html.sections import experiment as section
 from nearfar.report.html.sections.programs import NAMES
 from nearfar.report.terminal.layout import block, columns

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from nearfar.records.shape import Origin, Shaped
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.report.wording import format_quantity, interval_of, origin_of
 
 
@@ -40,7 +40,7 @@ class FigureText(str):
         return text
 
 
-def figure(shaped: Shaped | None, key: str) -> str:
+def figure(shaped: FigureModel | None, key: str) -> str:
     """Return value and interval, and the origin unless it is measured."""
     if shaped is None or getattr(shaped, key) is None:
         return "–"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.place.run_statistics import Process, RunStatistics
 from nearfar.records.plan_check import Check, RuleCheck
+from nearfar.records.run_statistics import ProcessStatistics, RunStatistics
 from nearfar.report.terminal.layout import columns
 from nearfar.units import format_size
 
@@ -44,7 +44,7 @@ def run_statistics(statistics: RunStatistics) -> RenderableType:
     return Group(*parts)
 
 
-def _table(process: Process) -> RenderableType:
+def _table(process: ProcessStatistics) -> RenderableType:
     rows = [
         [
             tier,
@@ -91,7 +91,7 @@ def plan_check(check: Check) -> RenderableType:
     return Group(head, Text(_finding(check)), Text(""), table, Text(""), *notes)
 
 
-#: What is counted as pages: of a program with the library, and of one placed from outside.
+#: Notes on the counted pages: of a program with the library, and of one placed from outside.
 _PAGES = (
     Text(
         "· pages asked are a sample whose nodes the kernel reported: 64 to 1,024 of a mapping, 16 "

@@ -19,7 +19,7 @@ from nearfar.model.results import (
     Term,
 )
 from nearfar.model.structure_results import TITLES, StructurePrediction
-from nearfar.records.shape import Figures, Origin
+from nearfar.records.figures import Figures, Origin
 from nearfar.report.terminal.layout import block, columns, figure
 from nearfar.report.wording import say
 from nearfar.units import format_bandwidth, format_size, format_time

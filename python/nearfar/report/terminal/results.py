@@ -9,6 +9,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nearfar.records.figures import Origin
 from nearfar.records.results import (
     BandwidthResult,
     CurveResult,
@@ -16,7 +17,6 @@ from nearfar.records.results import (
     MappedResult,
     StreamResult,
 )
-from nearfar.records.shape import Origin
 from nearfar.report.html import headline
 from nearfar.report.html.sections import bandwidth as bandwidth_section
 from nearfar.report.html.sections import latency as latency_section

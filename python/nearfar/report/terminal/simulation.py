@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.records.simulation import CountsModeTier, CountsSimulation, LoadCurve, Simulation
 from nearfar.report.simulation_words import (
     bound_words,

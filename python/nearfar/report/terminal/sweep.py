@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.records.sweep import SweepResult
 from nearfar.report.html.section import Cell
 from nearfar.report.html.sections import sweep as section

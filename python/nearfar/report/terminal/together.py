@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nearfar.records.figures import FigureModel
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast, PublishedError
-from nearfar.records.shape import Shaped
 from nearfar.records.together import (
     CompeteDrop,
     CompeteResult,
@@ -210,7 +210,7 @@ def _published(published: Sequence[PublishedError]) -> list[RenderableType]:
     return [Text(""), caption, columns(_forecasts.PUBLISHED_HEADS, rows, 2)] if rows else []
 
 
-def _with_interval(shaped: Shaped, key: str) -> str:
+def _with_interval(shaped: FigureModel, key: str) -> str:
     """Return text as in other tables; the head gives the origin of all rows."""
     interval = interval_of(shaped, key)
     text = format_quantity(key, float(getattr(shaped, key)))

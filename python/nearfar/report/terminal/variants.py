@@ -48,7 +48,7 @@ def _interval(result: VariantsResult) -> str:
 
 
 def _whole(result: VariantsResult) -> str:
-    """What all-near and all-far place."""
+    """Memory that all-near and all-far place."""
     if places_mappings(result.tiers.get("far", "")):
         return (
             "all-far places heap, mappings and the program's globals; stacks, code, the page cache "

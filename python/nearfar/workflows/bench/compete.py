@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Copies:
-    """What is copied: direction, tiers, threads of each side, bytes of an array."""
+    """Copies of both sides: direction, tiers, threads of each side, bytes of an array."""
 
     mode: CompeteMode = "far-far"
     near: str = "dram"

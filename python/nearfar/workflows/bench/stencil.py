@@ -50,7 +50,7 @@ class Work:
         return replace(self, **held)
 
     def arguments(self, options: Options) -> dict[str, Any]:
-        """What the record says was requested."""
+        """The request, as the record has it."""
         return {
             "kernel": self.kernel,
             "rows": self.rows,
@@ -63,7 +63,7 @@ class Work:
         }
 
 
-#: What a saved split contains.
+#: Contents of a saved split.
 HELD = ("kernel", "rows", "cols", "version", "near", "far", "near_threads", "far_threads")
 
 

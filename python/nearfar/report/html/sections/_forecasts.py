@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nearfar.records.figures import FigureModel
 from nearfar.records.forecasts import ForecastError, PublishedError, error_of
-from nearfar.records.shape import Shaped
 from nearfar.records.together import CompeteResult, CompeteRow, PipelineResult
 from nearfar.report.html.section import Cell, Table, figure_cell
 
@@ -31,7 +31,7 @@ class Compared:
     """One figure that was predicted before it was measured."""
 
     labels: tuple[str, ...]
-    predicted: Shaped
+    predicted: FigureModel
     measured: CompeteRow | PipelineResult
     key: str
 

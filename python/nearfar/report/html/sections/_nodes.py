@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nearfar.machine.model import Machine, Node
+from nearfar.records.figures import Origin
 from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
-from nearfar.records.shape import Origin
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Table, figure_cell, heated
 from nearfar.report.wording import HUGE_PAGES, format_quantity, plain_tier
 
 
 class Measured(NamedTuple):
-    """What a record knows of latencies between nodes: all ways, or curves of some tiers."""
+    """Latencies between nodes in a record: of all pairs, or curves of some tiers."""
 
     ways: MatrixResult | None = None
     curves: LatencyResult | None = None

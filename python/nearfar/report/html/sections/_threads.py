@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.records.shape import Shaped
+from nearfar.records.figures import FigureModel
 from nearfar.report.html.section import Figure
 from nearfar.report.wording import count, format_quantity, origin_mark, origins
 
@@ -17,7 +17,7 @@ IN_CACHE = (
     "reached memory (in_cache)."
 )
 
-Measured = tuple[str, int, bool, Shaped]
+Measured = tuple[str, int, bool, FigureModel]
 
 
 def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
@@ -50,6 +50,6 @@ def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
     return draw(caption, row_chart(bars, title), height=26 * len(bars), origins=found)
 
 
-def _gigabytes(figure: Shaped, key: str) -> tuple[float, float, float]:
+def _gigabytes(figure: FigureModel, key: str) -> tuple[float, float, float]:
     value, low, high = figure.estimate(key)
     return value / 1e9, low / 1e9, high / 1e9

@@ -1,4 +1,4 @@
-"""What changed since the previous run of the same verb on the same machine."""
+"""Section on changes since the previous run of the same verb on the same machine."""
 
 from __future__ import annotations
 

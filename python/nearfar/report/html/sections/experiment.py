@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.html.sections.programs import NAMES
 from nearfar.report.wording import format_quantity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.model.slowdowns import WSCAD
+from nearfar.records.figures import Origin
 from nearfar.records.persistent_structures import IntsetResult
-from nearfar.records.shape import Origin
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_quantity, origin_mark, origin_of, origins, say
 

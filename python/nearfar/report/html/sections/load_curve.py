@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.records.simulation import LoadCurve
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
 from nearfar.report.charts.palette import series_color

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from nearfar.records.depth import PersistenceResult, PersistPoint
-from nearfar.records.shape import Shaped
+from nearfar.records.figures import FigureModel
 from nearfar.report.charts.lines import Axis, Line, Spot, line_chart
 from nearfar.report.charts.palette import series_color
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell, heated
 from nearfar.report.wording import count, format_quantity, line_kind, origin_mark, origins, say
-from nearfar.units import format_size
+from nearfar.units import LINE_BYTES, format_size
 
 _KEY = "fence_ns"
 #: Points of this block size measure single lines.
-LINE_BYTES = 64
 
 
 def section(context: Context) -> Section | None:
@@ -150,13 +149,13 @@ def _matrix(result: PersistenceResult) -> Table:
     return Table(heads, rows, caption, frozenset(range(1, len(heads))))
 
 
-def _unmarked(shaped: Shaped, key: str) -> Cell:
+def _unmarked(shaped: FigureModel, key: str) -> Cell:
     """Return value and interval; the caption gives the origin once for all cells."""
     whole = figure_cell(shaped, key)
     return Cell(whole.text, whole.detail)
 
 
-def _marks(figures: Iterable[Shaped], key: str) -> str:
+def _marks(figures: Iterable[FigureModel], key: str) -> str:
     """Return the origins other than measured, for a caption."""
     marks = {origin_mark(shaped, key).strip(" ()") for shaped in figures} - {""}
     return f", {' and '.join(sorted(marks))}" if marks else ""

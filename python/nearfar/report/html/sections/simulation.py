@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.records.shape import Origin, Shaped
+from nearfar.records.figures import FigureModel, Origin
 from nearfar.records.simulation import CountsSimulation, SimulatedTier, Simulation
 from nearfar.report.charts.series import Line, series_chart
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
@@ -130,11 +130,11 @@ def _traffic(result: Simulation) -> list[Figure]:
     return [draw(caption, chart, height=240, narrow_height=200, origins=(Origin.SIMULATED,))]
 
 
-def _has(key: str, *memories: Shaped) -> bool:
+def _has(key: str, *memories: FigureModel) -> bool:
     return any(getattr(memory, key) is not None for memory in memories)
 
 
-def _row(key: str, *memories: Shaped) -> list[Cell]:
+def _row(key: str, *memories: FigureModel) -> list[Cell]:
     name = key.removesuffix("_ns").removesuffix("_J").removesuffix("_s").replace("_", " ")
     values = [getattr(memory, key) for memory in memories]
     return [

@@ -1,4 +1,4 @@
-"""What a run left out, and why."""
+"""Section on parts that a run skipped, and why."""
 
 from __future__ import annotations
 

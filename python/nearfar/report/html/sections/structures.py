@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.records.structures import DeviceSlowdown, StructurePoint, StructuresResult
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_quantity

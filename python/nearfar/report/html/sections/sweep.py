@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.comparison.direction import better
-from nearfar.records.shape import Origin
+from nearfar.records.figures import Origin
 from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult, varied_keys
 from nearfar.report.charts.drawing import draw
 from nearfar.report.charts.rows import Bar, row_chart

@@ -15,7 +15,7 @@ from nearfar.verify.recorder import (
     unrecorded,
 )
 from nearfar.verify.reopening import recorded_pool
-from nearfar.workflows.judged import Judged
+from nearfar.workflows.crash_result import Judged
 
 if TYPE_CHECKING:
     from nearfar.records.choices import StoreRecorder

@@ -1,4 +1,4 @@
-// Pieces of work that know nothing of each other, done by several threads.
+// Independent pieces of work, done by several threads.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace nearfar {
 /// Calls `first()` once in the calling thread and `work(i)` once for each i below `count`, with at
 /// most `threads` threads at once; returns when all are done. Neither may throw.
 template <class First, class Work>
-void share_out_after(const First& first, std::size_t count, std::size_t threads, const Work& work) {
+void parallel_for_after(const First& first, std::size_t count, std::size_t threads,
+                        const Work& work) {
   std::atomic<std::size_t> next{0};
   const auto run = [&] {
     for (std::size_t i = next++; i < count; i = next++)
@@ -27,9 +28,9 @@ void share_out_after(const First& first, std::size_t count, std::size_t threads,
 
 /// The same without `first`, by as many threads as there are CPUs for this process.
 template <class Work>
-void share_out(std::size_t count, const Work& work) {
+void parallel_for(std::size_t count, const Work& work) {
   const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count);
-  share_out_after([] {}, count, threads, work);
+  parallel_for_after([] {}, count, threads, work);
 }
 
 } // namespace nearfar

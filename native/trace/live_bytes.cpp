@@ -1,4 +1,4 @@
-#include "trace/lives.hpp"
+#include "trace/live_bytes.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ struct Change {
   bool born;
 };
 
-/// In time; at one time, what dies goes before what is born.
+/// Changes by time; at the same time, the end of an object is before the begin of another.
 std::vector<Change> changes(const Tables& tables, std::uint64_t records) {
   std::vector<Change> made;
   made.reserve(tables.objects.size() * 2);
@@ -29,26 +29,26 @@ std::vector<Change> changes(const Tables& tables, std::uint64_t records) {
   return made;
 }
 
-void add_shares(const Tables& tables, std::uint64_t records, std::vector<Life>& lives) {
-  std::vector<double> bytes(lives.size());
+void add_shares(const Tables& tables, std::uint64_t records, std::vector<LiveBytes>& found) {
+  std::vector<double> bytes(found.size());
   for (std::size_t i = 1; i < tables.objects.size(); ++i) {
     const Object& object = tables.objects[i];
     const std::uint64_t end = std::min(object.died_record, records);
     const auto size = static_cast<double>(object.bytes);
     const std::uint64_t lived = end > object.born_record ? end - object.born_record : 0;
-    lives[object.site].mean_share += size * static_cast<double>(lived);
+    found[object.site].mean_share += size * static_cast<double>(lived);
     bytes[object.site] += size;
   }
-  for (std::size_t i = 0; i < lives.size(); ++i)
-    if (bytes[i] > 0) lives[i].mean_share /= bytes[i] * static_cast<double>(records);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (bytes[i] > 0) found[i].mean_share /= bytes[i] * static_cast<double>(records);
 }
 
 } // namespace
 
-std::vector<Life> lives(const Tables& tables, std::uint64_t records, std::size_t parts) {
-  std::vector<Life> found(tables.sites.size());
-  for (Life& life : found)
-    life.max_bytes.resize(parts);
+std::vector<LiveBytes> live_bytes(const Tables& tables, std::uint64_t records, std::size_t parts) {
+  std::vector<LiveBytes> found(tables.sites.size());
+  for (LiveBytes& site : found)
+    site.max_bytes.resize(parts);
   if (records == 0) return found;
   std::vector<std::uint64_t> live(found.size());
   std::size_t part = 0;

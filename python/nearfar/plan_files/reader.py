@@ -13,7 +13,7 @@ from typing import Literal
 
 from nearfar.errors import BadInputError, MachineError, NearfarError
 from nearfar.files import read_text_bytes, require_file
-from nearfar.place.tier_options import TIER_NAME, parse_hmalloc_size, parse_tier_options
+from nearfar.plan_files.tier_options import TIER_NAME, parse_hmalloc_size, parse_tier_options
 from nearfar.units import PAGE_BYTES
 
 _HEAD = "hmalloc-plan 1"
@@ -35,7 +35,7 @@ _RATIO = re.compile(r"(?=.{1,11}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 #: Larger than any size.
 _NO_LIMIT = (1 << 64) - 1
 
-#: What a rule places: blocks of the heap, or mappings by kind.
+#: Memory that a rule places: blocks of the heap, or mappings by kind.
 Placed = Literal["block", "call", "anonymous", "heap", "name", "file", "globals"]
 
 
@@ -43,8 +43,10 @@ Placed = Literal["block", "call", "anonymous", "heap", "name", "file", "globals"
 class PlanRule:
     """One rule. ``number`` counts rules from 1; ``text`` is its line.
 
-    ``name``: of a named mapping, a file, or the object of globals. ``sizes``: least and most bytes;
-    ``address``: where the mapping begins; ``span``: bytes from its beginning, the end excluded.
+    ``conditions``: keywords of the rule. ``frames``: object and offset of each frame of a call
+    site. ``name``: of a named mapping, a file, or the object of globals. ``sizes``: least and most
+    bytes. ``address``: where the mapping begins. ``span``: bytes from its beginning, the end
+    excluded.
     """
 
     number: int
@@ -52,6 +54,8 @@ class PlanRule:
     text: str
     tier: str
     placed: Placed = "block"
+    conditions: frozenset[str] = frozenset()
+    frames: tuple[tuple[str, int], ...] = ()
     name: str = ""
     sizes: tuple[int, int] = (0, _NO_LIMIT)
     address: int | None = None
@@ -66,19 +70,26 @@ class PlanRule:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """A plan: its rules in order, and its tiers by name, without those of the command line."""
+    """A plan: its rules in order, and its tiers by name, without those of the command line.
+
+    ``default_tier``: of blocks that match no rule; None if the plan does not specify it.
+    """
 
     path: Path
     rules: tuple[PlanRule, ...]
     tiers: dict[str, str]
+    default_tier: str | None = None
 
 
-def read_plan(path: Path, tiers: Iterable[str] = ()) -> PlanFile:
+_WRITTEN_BY = "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md"
+
+
+def read_plan(path: Path, tiers: Iterable[str] = (), if_absent: str = _WRITTEN_BY) -> PlanFile:
     """Read a plan. ``tiers``: names that exist before it is read, besides ``near``.
 
-    Raises BadInputError with file and line.
+    Raises BadInputError with file and line. ``if_absent``: next step if there is no such file.
     """
-    require_file(path, "plan", "`nearfar advise -- PROGRAM` writes one; see docs/how-to/hmalloc.md")
+    require_file(path, "plan", if_absent)
     data = read_text_bytes(path, "name a readable plan file")
     if b"\0" in data:
         raise BadInputError(f"cannot read {path}: it is a binary file", _NEXT)
@@ -96,6 +107,7 @@ class _Reader:
         self._given = tiers
         self._tiers: dict[str, str] = {}
         self._rules: list[PlanRule] = []
+        self._default_tier: str | None = None
         self._line = 0
         self._budgets = 0
 
@@ -121,7 +133,7 @@ class _Reader:
                 raise self._no_head(line)
         if not begun:
             raise self._no_head("")
-        return PlanFile(self._path, tuple(self._rules), self._tiers)
+        return PlanFile(self._path, tuple(self._rules), self._tiers, self._default_tier)
 
     def _no_head(self, line: str) -> BadInputError:
         return self._refused(f"the first line must be '{_HEAD}', not", line)
@@ -139,7 +151,7 @@ class _Reader:
             case ["default", _, _, *_] | ["unwind", "tables" | "frame-pointers", _, *_]:
                 raise self._refused(f"unexpected text after {words[0]}", words[1])
             case ["default", *rest]:
-                self._known(rest)
+                self._default_tier = self._known(rest)
             case ["unwind", "tables" | "frame-pointers"]:
                 pass
             case ["unwind", *rest]:
@@ -203,7 +215,7 @@ class _Reader:
                 raise self._refused("invalid condition", word)
             self._budgets += kind == "budget"
             rule = changed
-        return rule
+        return replace(rule, conditions=frozenset(seen))
 
 
 def _expected(kind: str, *, is_mapping: bool) -> str:
@@ -235,15 +247,19 @@ def _bounds(text: str) -> tuple[int, int] | None:
     return (least, most) if least is not None and most is not None and least <= most else None
 
 
-def _chain(text: str) -> bool:
+def _frames(text: str) -> tuple[tuple[str, int], ...] | None:
+    """Object and offset of each frame of a call site, innermost first; None if one is invalid."""
     frames = text.split("<")
-    return len(frames) <= _MAX_FRAMES and all(map(_FRAME.fullmatch, frames))
+    if len(frames) > _MAX_FRAMES or not all(map(_FRAME.fullmatch, frames)):
+        return None
+    parts = [frame.rpartition("+") for frame in frames]
+    return tuple((_shown(found), int(offset, 16)) for found, _, offset in parts)
 
 
 def _with_map(rule: PlanRule, value: str) -> PlanRule | None:
     kind, _, name = value.partition(":")
-    if _chain(value):  # also name:FILE+0xOFFSET, of an object without a build ID
-        return replace(rule, placed="call")
+    if frames := _frames(value):  # also name:FILE+0xOFFSET, of an object without a build ID
+        return replace(rule, placed="call", frames=frames)
     match kind:
         case "anonymous" | "heap" if kind == value:
             return replace(rule, placed=kind)
@@ -256,6 +272,11 @@ def _with_globals(rule: PlanRule, value: str) -> PlanRule | None:
     if not _OBJECT.fullmatch(value):
         return None
     return replace(rule, placed="globals", name=_named(value))
+
+
+def _with_site(rule: PlanRule, value: str) -> PlanRule | None:
+    frames = _frames(value)
+    return replace(rule, frames=frames) if frames else None
 
 
 def _with_sizes(rule: PlanRule, value: str) -> PlanRule | None:
@@ -287,7 +308,7 @@ _OF_MAPPINGS = {
     "range": _with_span,
 }
 _OF_BLOCKS = {
-    "site": _if_valid(_chain),
+    "site": _with_site,
     "size": _with_sizes,
     "thread": _if_valid(lambda value: 0 < len(value) < 16),
     "budget": _if_valid(

@@ -29,7 +29,7 @@ from nearfar.verify.reopening import (
     method_arguments,
     recorded_pool,
 )
-from nearfar.workflows.judged import Judged
+from nearfar.workflows.crash_result import Judged
 from nearfar.workflows.thread_interleavings import Recording, explore_interleavings
 
 if TYPE_CHECKING:

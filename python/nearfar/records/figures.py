@@ -1,7 +1,7 @@
-"""The shape of every result: plain numbers, next to their intervals and origins.
+"""Figures of results: plain numbers, next to their intervals and origins.
 
 A key that carries a unit (``latency_ns``) is a plain number; ``intervals[key]`` is its 95 %
-interval and ``provenance[key]`` gives its origin. Members of lists have the same shape.
+interval and ``provenance[key]`` gives its origin. Members of lists have the same form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Size = Annotated[int, Field(gt=0)]
 
 
 class Origin(StrEnum):
-    """How a number came about. Emulated is never shown as measured."""
+    """Origin of a number. Emulated is never shown as measured."""
 
     MEASURED = "measured"
     EMULATED = "emulated"
@@ -87,13 +87,13 @@ def claimed(note: str) -> Provenance:
     return Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note=note)
 
 
-class Observed(BaseModel):
+class ObservationModel(BaseModel):
     """Base of single observations, which have neither interval nor provenance."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Shaped(BaseModel):
+class FigureModel(BaseModel):
     """Base of all results."""
 
     model_config = ConfigDict(extra="forbid")
@@ -138,7 +138,7 @@ class Shaped(BaseModel):
         return value, low, high
 
 
-Result = TypeVar("Result", bound=Shaped)
+Result = TypeVar("Result", bound=FigureModel)
 
 
 def with_origin(model: Result, provenance: Provenance) -> Result:
@@ -149,7 +149,7 @@ def with_origin(model: Result, provenance: Provenance) -> Result:
     return model
 
 
-class Answer(Shaped):
+class Answer(FigureModel):
     """Base of computed results: predictions and simulations."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"limits", "warnings"})
@@ -190,7 +190,7 @@ def quantities(
     machine: str = "",
     note: str = "",
 ) -> dict[str, Any]:
-    """Return the keyword arguments of a Shaped model: value, interval and provenance by key."""
+    """Return the keyword arguments of a FigureModel: value, interval and provenance by key."""
     return {
         **{key: e.value for key, e in estimates.items()},
         "intervals": {key: e.interval for key, e in estimates.items() if e.interval},

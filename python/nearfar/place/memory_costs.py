@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
-from nearfar.profiles.pacing import LINE_BYTES, LINES_IN_FLIGHT
-from nearfar.records.shape import Origin
+from nearfar.profiles.pacing import LINES_IN_FLIGHT
+from nearfar.records.figures import Origin
+from nearfar.units import LINE_BYTES
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
@@ -44,7 +45,7 @@ CoreTuple = tuple[float, int, int, int, int, float, float]
 
 
 class PageWalk(NamedTuple):
-    """What a page walk adds to a load, in ns: to one whose address another load has to return
+    """Time that a page walk adds to a load, in ns: to one whose address another load has to return
     first, and to one of several in flight, whose walks overlap."""
 
     alone: float = 0.0
@@ -131,21 +132,14 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     if like and measured_here(profile) and low <= like.high and like.low <= high:
         latency, write = like.latency, max(write, like.latency)
         low, high = min(low, latency), max(high, latency)
-    read_line = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
-    keys = set(profile.figures)
-    given = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
-    write_line = (
-        _line(profile, "ntwrite", "write_bandwidth_bytes_per_s", write)
-        if given or write != latency
-        else read_line
-    )
+    read_line, write_line = _lines(profile, latency, write)
     walk, shift = (like.walk, like.page_shift) if like else (PageWalk(), SMALL_PAGE_SHIFT)
     walks = like.walks if like else None
     touch = (like.touch, like.touch_low, like.touch_high) if like else (0.0, 0.0, 0.0)
-    if "page_walk_ns" in keys:
+    if "page_walk_ns" in profile.figures:
         walk, walks = _walks(profile)
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
-    if "first_touch_ns" in keys:
+    if "first_touch_ns" in profile.figures:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
     assumed = not _has_bandwidth(profile)
     if like and assumed:
@@ -164,6 +158,15 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         capped,
         assumed,
     )
+
+
+def _lines(profile: Profile, latency: float, write_latency: float) -> tuple[float, float]:
+    """Times of a line that is read and of one that is written, in ns."""
+    read = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
+    given = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"}
+    if write_latency == latency and not given & set(profile.figures):
+        return read, read
+    return read, _line(profile, "ntwrite", "write_bandwidth_bytes_per_s", write_latency)
 
 
 def _has_bandwidth(profile: Profile) -> bool:

@@ -1,4 +1,4 @@
-#include "trace/lives.hpp"
+#include "trace/live_bytes.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,15 +23,15 @@ TEST_CASE("what a site holds, part by part") {
   tables.objects.push_back(object(1, 100, 0, 50));
   tables.objects.push_back(object(1, 30, 25, 30));
   tables.objects.push_back(object(2, 7, 50, alive));
-  const std::vector<Life> found = lives(tables, 100, 4);
+  const std::vector<LiveBytes> found = live_bytes(tables, 100, 4);
   CHECK(found[1].max_bytes == std::vector<std::uint64_t>{100, 130, 100, 0});
   CHECK(found[2].max_bytes == std::vector<std::uint64_t>{0, 0, 7, 7});
   CHECK(found[2].mean_share == doctest::Approx(0.5));
   CHECK(found[1].mean_share == doctest::Approx((100 * 50 + 30 * 5) / 130.0 / 100));
 }
 
-TEST_CASE("a trace without records has lives of nothing") {
+TEST_CASE("a trace without records has no live bytes") {
   Tables tables;
   tables.sites.resize(2);
-  CHECK(lives(tables, 0, 2)[1].max_bytes == std::vector<std::uint64_t>{0, 0});
+  CHECK(live_bytes(tables, 0, 2)[1].max_bytes == std::vector<std::uint64_t>{0, 0});
 }

@@ -1,0 +1,1 @@
+"""Plan files (docs/formats/plan.md) and the tiers that they name, as values."""
