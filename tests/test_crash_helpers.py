@@ -81,7 +81,7 @@ def test_the_kernel_reads_into_the_pool(
 KERNEL_STORES = (
     *("uname", "stat", "fstat", "lstat", "getcwd", "readlink", "clock_gettime", "gettimeofday"),
     *("getrusage", "fstatfs", "pipe", "waitpid", "poll", "epoll_wait", "recvmsg", "ioctl"),
-    *("wait4", "recvmmsg", "msgrcv", "sched_getaffinity", "select"),
+    *("wait4", "recvmmsg", "msgrcv", "sched_getaffinity", "select", "sigprocmask"),
 )
 
 

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -25,7 +26,7 @@
 
 static int messages(char *pool) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || write(ends[0], "hello", 5) != 5) return 20;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || write(ends[0], "hello", 5) != 5) return 26;
   if (ioctl(ends[1], FIONREAD, pool + 12288) != 0 || pool[12288] != 5) return 25;
   struct pollfd *polled = (struct pollfd *)pool;
   polled->fd = ends[1], polled->events = POLLIN;
@@ -99,6 +100,11 @@ int main(int argc, char **argv) {
   if (other == 0) _exit(5);
   if (wait4(other, NULL, 0, used) != other || used->ru_maxrss == 0) return 16;
   if (sched_getaffinity(0, sizeof(cpu_set_t), (cpu_set_t *)(pool + 61440)) != 0) return 17;
+  sigset_t *blocked = (sigset_t *)(pool + 62464), usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGUSR1);
+  if (pthread_sigmask(SIG_BLOCK, &usual, NULL) != 0) return 19;
+  if (sigprocmask(SIG_BLOCK, NULL, blocked) != 0 || !sigismember(blocked, SIGUSR1)) return 20;
   const int failed = messages(pool + 65536);
   if (failed != 0) return failed;
   return more_messages(pool + 131072);

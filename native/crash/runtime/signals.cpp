@@ -2,12 +2,14 @@
 // have handlers of its own for these two: what it asks for is kept from the kernel, and handlers
 // for these two are called where the signal is not the recorder's.
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
 
 #include "crash/runtime/handlers.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
+#include "crash/runtime/storing_calls.hpp"
 
 using namespace nearfar::crash::runtime;
 
@@ -20,11 +22,17 @@ void keep_ours(sigset_t& set) {
 
 /// pthread_sigmask() or sigprocmask(), but never blocks the recorder's signals.
 template <class Real>
-int change_mask(Real* real, int how, const sigset_t* set, sigset_t* before) {
-  if (set == nullptr || how == SIG_UNBLOCK || !started()) return real(how, set, before);
-  sigset_t changed = *set;
-  keep_ours(changed);
-  return real(how, &changed, before);
+int change_mask(Real* real, int how, const sigset_t* set, sigset_t* before, const void* code) {
+  static constexpr Output earlier[] = {item(2, sizeof(std::uint64_t))}; // the kernel's set
+  const StoringCall call({how, as_word(set), as_word(before)}, earlier, code);
+  sigset_t changed;
+  if (set != nullptr && how != SIG_UNBLOCK && started()) {
+    changed = *set;
+    keep_ours(changed);
+    set = &changed;
+  }
+  const int done = real(how, set, reinterpret_cast<sigset_t*>(call.words()[2]));
+  return static_cast<int>(call.finish(done, "sigprocmask()"));
 }
 
 /// Called before a handler is installed.
@@ -50,12 +58,12 @@ using Action = int(int, const struct sigaction*, struct sigaction*);
 
 NEARFAR_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   static auto* const real = reinterpret_cast<Mask*>(dlsym(RTLD_NEXT, "sigprocmask"));
-  return change_mask(real, how, set, before);
+  return change_mask(real, how, set, before, NEARFAR_CALLER);
 }
 
 NEARFAR_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   static auto* const real = reinterpret_cast<Mask*>(dlsym(RTLD_NEXT, "pthread_sigmask"));
-  return change_mask(real, how, set, before);
+  return change_mask(real, how, set, before, NEARFAR_CALLER);
 }
 
 // These do not call the sigaction() below. signal() is __sysv_signal() in strict ISO C.

@@ -9,6 +9,7 @@
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
 #include "crash/runtime/stacks.hpp"
+#include "crash/runtime/storing_calls.hpp"
 
 namespace nearfar::crash::runtime {
 
@@ -54,5 +55,8 @@ NEARFAR_EXPORT int setcontext(const ucontext_t* to) noexcept {
 NEARFAR_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) noexcept {
   static auto* const real = next<int(const stack_t*, stack_t*)>("sigaltstack");
   if (stack != nullptr && (stack->ss_flags & SS_DISABLE) == 0) refuse_stack(stack->ss_sp);
-  return real(stack, before);
+  static constexpr Output earlier[] = {item(1, sizeof *before)};
+  const StoringCall call({as_word(stack), as_word(before)}, earlier, NEARFAR_CALLER);
+  const int done = real(stack, reinterpret_cast<stack_t*>(call.words()[1]));
+  return static_cast<int>(call.finish(done, "sigaltstack()"));
 }
