@@ -26,11 +26,13 @@ def asking_once(ask: Callable[[int], None]) -> Iterator[list[int]]:
     """
     asked: list[int] = []
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        ask(number)
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if not asked:
+            asked.append(number)
+            return ask(number)
+        if callable(earlier := before[number]):
+            earlier(number, frame)
+        raise KeyboardInterrupt
 
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it

@@ -285,17 +285,18 @@ def _refuse_unseen_mapping(program: str, notes: set[str]) -> None:
 
 
 def compile_flags() -> str:
-    """Flags of GCC for a program whose stores are recorded.
+    """Flags of GCC, and of clang, for a program whose stores are recorded.
 
     - ``-fsanitize=thread -Wno-tsan``: instruments stores.
     - ``--param=tsan-instrument-func-entry-exit=0``: without entries and exits of functions.
     - ``-fno-builtin``: calls the copy functions of the C library, which are recorded.
+    - ``-mprefer-vector-width=128``: clang has no callback for vectors of more than 16 bytes.
     - ``-fno-optimize-sibling-calls``: keeps all calls on the stack.
     - ``-isystem``: headers that report flushes by intrinsics.
     """
     instrument = (
         "-g -fsanitize=thread -Wno-tsan -fno-builtin -fno-optimize-sibling-calls"
-        " --param=tsan-instrument-func-entry-exit=0"
+        " --param=tsan-instrument-func-entry-exit=0 -mprefer-vector-width=128"
     )
     headers = (INCLUDE_DIR / "nearfar" / "crash", INCLUDE_DIR)
     return f"{instrument} {shlex.join(f'-isystem{folder}' for folder in headers)}"
