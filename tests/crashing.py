@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from compiling import compile_c
 from conftest import Outcome, RunNearfar
 from documents import read
+from nearfar.verify.recorder import compile_flags, link_flags
 
 INCLUDE = f"-I{Path(__file__).parent.parent / 'include'}"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -71,6 +74,32 @@ def interrupted(
         out, err = child.communicate(timeout=600)
     assert child.returncode == 130, err
     return json.loads(out), err
+
+
+def compiled_for(recorder: str, folder: Path, name: str, *flags: str) -> Path:
+    """A program of tests/programs as the recorder requires it."""
+    text = (PROGRAMS / f"{name}.c").read_text()
+    library = "-lpmemobj" if "<libpmemobj.h>" in text else "-lpmem"
+    if recorder == "preload":
+        return compile_c(folder, name, text, *flags, library)
+    source, part = folder / f"{name}.c", folder / f"{name}.o"
+    source.write_text(text)
+    compiling = ["gcc", "-O1", *shlex.split(compile_flags()), "-Wall", "-Werror", *flags]
+    subprocess.run([*compiling, "-c", source, "-o", part], check=True)
+    program = folder / name
+    linked = shlex.split(link_flags())
+    subprocess.run(["gcc", part, "-o", program, *linked, library], check=True)
+    return program
+
+
+def judged(
+    run: RunNearfar, verb: str, recorder: str, program: Path, *arguments: str
+) -> dict[str, Any]:
+    """The document of ``crash lint`` or ``crash run`` on a program and a new pool."""
+    pool = program.with_name("pool")
+    pool.unlink(missing_ok=True)
+    flags = ("--recorder", recorder, "--json", "-")
+    return document(run("crash", verb, *flags, "--", str(program), str(pool), *arguments))
 
 
 def linted(run: RunNearfar, *command: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Outcome, RunNearfar
-from crashing import document, lines_matching, needs_explorer, needs_libpmem
-from test_crash_recorders import RECORDERS, compiled_for
+from crashing import compiled_for, document, lines_matching, needs_explorer, needs_libpmem
+from test_crash_recorders import RECORDERS
 
 pytestmark = [needs_explorer, needs_libpmem]
 

@@ -10,8 +10,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import Outcome, RunNearfar
-from crashing import INCLUDE, document, needs_libpmem
-from test_crash_recorders import compiled_for
+from crashing import INCLUDE, compiled_for, document, needs_libpmem
 
 pytestmark = needs_libpmem
 

@@ -8,8 +8,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import Outcome, RunNearfar
-from crashing import INCLUDE, PROGRAMS, document, needs_libpmem
-from test_crash_recorders import compiled_for
+from crashing import INCLUDE, PROGRAMS, compiled_for, document, needs_libpmem
 
 pytestmark = needs_libpmem
 

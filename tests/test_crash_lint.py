@@ -493,7 +493,7 @@ OBJECTS = """
 POBJ_LAYOUT_BEGIN(objects);
 POBJ_LAYOUT_ROOT(objects, struct root);
 POBJ_LAYOUT_END(objects);
-struct root { PMEMoid object; long count; };
+struct root { PMEMoid object; long count, more[2]; };
 static long* of(PMEMoid object) { return pmemobj_direct(object); }
 int main(int count, char** arguments) {
   PMEMobjpool* pool = pmemobj_create(arguments[count - 1], "objects", PMEMOBJ_MIN_POOL, 0600);
@@ -511,6 +511,18 @@ int main(int count, char** arguments) {
     pmemobj_free(&root->object);
     *freed = 7; /* SITE freed_store */
     pmemobj_persist(pool, freed, sizeof *freed);
+  } else if (!strcmp(arguments[1], "moved")) {
+    TX_BEGIN(pool) {
+      pmemobj_tx_add_range_direct(&root->object, sizeof root->object);
+      root->object = pmemobj_tx_realloc(root->object, 40000, 1); /* SITE moved */
+      *freed = 9; /* SITE moved_store */
+    } TX_END
+  } else if (!strcmp(arguments[1], "short")) {
+    TX_BEGIN(pool) {
+      pmemobj_tx_add_range_direct(&root->count, 8);
+      char* end = (char*)(&root->count + 1); /* a store to what is logged, and one to what is not */
+      *(long*)(end - 4) = 1, *(long*)(end + 4) = 2; /* SITE short_log */
+    } TX_END
   } else if (!strcmp(arguments[1], "unended")) {
     if (pmemobj_tx_begin(pool, NULL, TX_PARAM_NONE)) return 3; /* SITE unended */
     pmemobj_tx_add_range_direct(&root->count, sizeof root->count);
@@ -535,12 +547,17 @@ def test_freed_objects_and_transactions_that_do_not_end(
 ) -> None:
     program = compile_c(tmp_path, "objects", OBJECTS, "-g", "-lpmemobj")
     lines = sites(OBJECTS)
-    for kind, rules in (("freed", ["freed_store"]), ("unended", ["unended"]), ("none", [])):
+    kinds = {"freed": ["freed_store"], "unended": ["unended"], "none": [], "short": ["short_log"]}
+    for kind, rules in kinds.items():
         pool = str(tmp_path / f"pool-{kind}")
         found = linted(run_nearfar, str(program), kind, pool)
         errors = [each for each in found["findings"] if each["level"] == "error"]
         assert [each["rule"] for each in errors] == rules
         assert all(each["place"].endswith(f"objects.c:{lines[each['rule']]}") for each in errors)
+    (moved,) = linted(run_nearfar, str(program), "moved", str(tmp_path / "moved"))["findings"]
+    assert moved["rule"] == "freed_store"  # and no log could help
+    assert moved["place"].endswith(f"objects.c:{lines['moved_store']}")
+    assert moved["other"].endswith(f"objects.c:{lines['moved']}")
 
 
 def test_a_store_of_another_thread_is_not_given_the_line_of_this_one(

@@ -7,16 +7,16 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from compiling import compile_c
 from conftest import RunNearfar
 from crashing import (
     PROGRAMS,
+    compiled_for,
     crash_run,
     document,
+    judged,
     lines_matching,
     needs_libpmem,
     needs_libpmemobj,
@@ -27,22 +27,6 @@ from nearfar.verify.recorder import compile_flags, link_flags, record
 pytestmark = needs_libpmem
 
 RECORDERS = ("preload", "instrumented")
-
-
-def compiled_for(recorder: str, folder: Path, name: str, *flags: str) -> Path:
-    """A program of tests/programs as the recorder requires it."""
-    text = (PROGRAMS / f"{name}.c").read_text()
-    library = "-lpmemobj" if "<libpmemobj.h>" in text else "-lpmem"
-    if recorder == "preload":
-        return compile_c(folder, name, text, *flags, library)
-    source, part = folder / f"{name}.c", folder / f"{name}.o"
-    source.write_text(text)
-    compiling = ["gcc", "-O1", *shlex.split(compile_flags()), "-Wall", "-Werror", *flags]
-    subprocess.run([*compiling, "-c", source, "-o", part], check=True)
-    program = folder / name
-    linked = shlex.split(link_flags())
-    subprocess.run(["gcc", part, "-o", program, *linked, library], check=True)
-    return program
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)
@@ -83,16 +67,6 @@ def test_a_pool_that_cannot_be_mapped_again_ends_the_recording_not_the_program(
     assert "recording ends: the pool cannot be mapped a second time" in done.stderr
     assert done.code == 3, done
     assert document(done)["verdict"] == "inconclusive"
-
-
-def judged(
-    run: RunNearfar, verb: str, recorder: str, program: Path, *arguments: str
-) -> dict[str, Any]:
-    """The document of ``crash lint`` or ``crash run`` on a program and a new pool."""
-    pool = program.with_name("pool")
-    pool.unlink(missing_ok=True)
-    flags = ("--recorder", recorder, "--json", "-")
-    return document(run("crash", verb, *flags, "--", str(program), str(pool), *arguments))
 
 
 def lines_with(name: str, mark: str) -> set[str]:

@@ -103,15 +103,6 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   ++head_->stores;
   ++head_->sequence;
   Thread& thread = threads_[event.thread];
-  if (!event.of_library && thread.active && !has_all(thread, event.address, event.bytes)) {
-    lines_.for_lines(event.address, event.bytes, [&](LineState& line, LinePart part) {
-      part.words &= line.is_new;
-      part.bytes = bytes_of(part.words);
-      if (part.words != 0) set_logged(line, thread, part);
-    });
-    if (!has_all(thread, event.address, event.bytes))
-      note(thread.unlogged, event.address, event.bytes, event.site);
-  }
   std::uint32_t freed_by = no_site;
   const bool persists = non_temporal && !event.of_library && thread.active;
   lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
@@ -130,8 +121,23 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
   });
   if (observed_ == Observed::changes) remember_thread(event);
   if (event.of_library) use_again(event.address + event.bytes);
-  if (freed_by != no_site) add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
+  if (freed_by != no_site)
+    add(Rule::freed_store, event.site, freed_by, event.address, event.bytes);
+  else if (!event.of_library && thread.active)
+    note_unlogged(event, thread);
   if (non_temporal) note(thread.awaiting, event.address, event.bytes, event.site);
+}
+
+/// Notes a store in a transaction to bytes that it has not logged. What was allocated needs no log.
+void Judge::note_unlogged(const JudgedEvent& store, Thread& thread) {
+  if (has_all(thread, store.address, store.bytes)) return;
+  lines_.for_lines(store.address, store.bytes, [&](LineState& line, LinePart part) {
+    part.words &= line.is_new;
+    part.bytes = bytes_of(part.words);
+    if (part.words != 0) set_logged(line, thread, part);
+  });
+  if (!has_all(thread, store.address, store.bytes))
+    note(thread.unlogged, store.address, store.bytes, store.site);
 }
 
 /// The allocator writes what lies before an object that it gives out: what follows is not free any

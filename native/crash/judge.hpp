@@ -95,6 +95,17 @@ public:
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 
+  /// Calls visit(address, bytes) for the words of a range that never become durable.
+  template <class Visit>
+  void for_each_never_durable(std::uint64_t address, std::uint64_t bytes,
+                              const Visit& visit) const {
+    lines_.for_known_lines(address, bytes, [&](const LineState& line, const LinePart& part) {
+      for_each_word(static_cast<Words>(line.never_durable & part.words), [&](unsigned word) {
+        visit(part.line * storelog::line_bytes + word * word_bytes, word_bytes);
+      });
+    });
+  }
+
   /// Adds what is not durable and transactions that are open. If the program was killed, adds only
   /// stores after which their thread made a fence: it might still have flushed the others.
   void finish(bool ended);
@@ -137,6 +148,7 @@ private:
   };
 
   void store(const JudgedEvent& event, bool non_temporal);
+  void note_unlogged(const JudgedEvent& store, Thread& thread);
   void remember_thread(const JudgedEvent& store);
   bool may_miss_stores(std::uint64_t address, std::uint64_t bytes) const;
   void flush(const JudgedEvent& event);

@@ -189,6 +189,11 @@ TEST_CASE("what each process initializes anew needs no flush") {
         Found{{Rule::unflushed, 3}});
 }
 
+TEST_CASE("a store to a freed object is one error, in a transaction, too") {
+  CHECK(found(Program().begin().use(Use::freed, 0).store(0).end()) ==
+        Found{{Rule::freed_store, 3}});
+}
+
 TEST_CASE("a thread does not know that another has flushed its store") {
   Program both; // words of one line
   both.store(0).add(EventKind::store, 8, 8, 1).flush(0).fence();

@@ -69,17 +69,32 @@ std::size_t compare_stored(const RecordedRegion& region, std::uint64_t into, std
   return changed;
 }
 
+/// The same where stores are only judged, for a flush by the program or by libpmemobj, which stores
+/// without callbacks. With several threads, not of the program: another may store at this moment.
+void take_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t bytes,
+                 const void* code) {
+  const std::uint64_t offset = region.offset + into;
+  const auto keep = [&](std::uint64_t from, std::uint64_t size) {
+    keep_seen(from, size, region.alias + (from - region.offset));
+  };
+  if (is_in_library(code)) return keep(offset, bytes);
+  if (__libc_single_threaded == 0 || recording.has_children) return;
+  for_each_lock(offset, bytes, keep);
+  recording.unseen += count_unseen(offset, bytes, region.alias + into);
+}
+
 /// Before lines are flushed: records what was stored to them and has not been seen. With faults,
 /// that is what another thread stored while the page was open; with callbacks, what code without
 /// them stored.
 void find_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t bytes,
                  const void* code) {
   const bool faults = seen == Seen::faults;
-  if (recording.shadow == nullptr || (faults && __libc_single_threaded != 0)) return;
+  if (faults && __libc_single_threaded != 0) return;
   const std::uint64_t offset = region.offset + into;
   if (offset >= recording.pool_bytes) return;
   const std::size_t lines =
       std::min<std::uint64_t>((bytes + 63) / 64 * 64, recording.pool_bytes - offset);
+  if (recording.shadow == nullptr) return take_unseen(region, into, lines, code);
   if (!faults)
     for_each_lock(offset, lines, [&](std::uint64_t lock, std::uint64_t size) {
       std::memcpy(recording.shadow + lock, region.alias + (lock - region.offset), size);
@@ -147,6 +162,7 @@ void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, Si
       std::memcpy(shadow + region.offset + into, region.alias + into, part);
     else
       keep_seen(region.offset + into, part, region.alias + into);
+    if (!site.of_library) mark_as_of_program(region.offset + into, part);
     put(kind, who, region.offset + into, part, region.alias + into, site);
   });
 }
@@ -220,6 +236,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
     const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
     const std::size_t size = from + part - first;
+    if (!site.of_library) mark_as_of_program(first, size);
     if (kind == EventKind::flush) find_unseen(region, first - region.offset, size, code);
     put(kind, author(), first, size, nullptr, site);
   });
@@ -277,7 +294,18 @@ void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void*
   }
 }
 
+void report_object(const void* at, std::size_t bytes, bool is_new) {
+  settle_stores();
+  const Lock locked;
+  if (recording.writer == nullptr) return;
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    mark_as_of_program(region.offset + into, part);
+    if (is_new) keep_seen(region.offset + into, part, region.alias + into);
+  });
+}
+
 void report_use(Use use, const void* at, std::size_t bytes, const void* code) {
+  if (use == Use::allocated) report_object(at, bytes, true);
   settle_stores();
   const Lock locked;
   if (recording.writer == nullptr || judge() == nullptr) return;

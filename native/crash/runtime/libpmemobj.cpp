@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
+#include "crash/runtime/recording.hpp"
+
 namespace nearfar::crash::runtime {
 
 namespace {
@@ -50,17 +52,22 @@ void* require_in_libpmemobj(const char* name, const void* code) {
   return found;
 }
 
-bool has_libpmemobj() {
-  void* const handle = dlopen(library_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle != nullptr) dlclose(handle);
-  return handle != nullptr;
-}
-
 char* address_of(Object object, const void* code) {
   static auto* const direct =
       reinterpret_cast<void* (*)(Object)>(find_in_libpmemobj("pmemobj_direct", code));
   if (object.offset == 0 || direct == nullptr) return nullptr;
   return static_cast<char*>(direct(object));
+}
+
+Freed::Freed(Object object, const void* code) : code_(code) {
+  if (!started() || object.offset == 0) return;
+  static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);
+  at_ = address_of(object, code);
+  bytes_ = size(object);
+}
+
+void Freed::report() const {
+  if (at_ != nullptr) report_use(Use::freed, at_, bytes_, code_);
 }
 
 } // namespace nearfar::crash::runtime

@@ -27,11 +27,21 @@ Function* next(const char* name, const void* code) {
   return reinterpret_cast<Function*>(require_in_libpmemobj(name, code));
 }
 
-/// Whether the program has loaded libpmemobj.
-bool has_libpmemobj();
-
 /// Where an object lies; null for no object.
 char* address_of(Object object, const void* code);
+
+/// An object that is about to be freed by a caller at `code`.
+class Freed {
+public:
+  Freed(Object object, const void* code);
+  /// It is freed now.
+  void report() const;
+
+private:
+  const void* code_;
+  const char* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 } // namespace nearfar::crash::runtime
 

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <threads.h>
 
+#include "crash/runtime/callers.hpp"
 #include "crash/runtime/lock.hpp"
 #include "crash/runtime/recording.hpp"
 #include "crash/runtime/replaced.hpp"
@@ -28,13 +29,17 @@ void remember(const LockRange& lock) {
 } // namespace
 
 void report_lock(const volatile void* at, std::size_t bytes, const void* code) {
-  const void* const lock = const_cast<const void*>(at);
+  const auto* lock = static_cast<const char*>(const_cast<const void*>(at));
   if (regions.count == 0 || region_of(lock) == nullptr) return;
   {
     const Lock locked;
+    if (is_in_library(code)) { // a PMEMmutex begins with the number of the run that it is of
+      lock -= sizeof(std::uint64_t);
+      bytes += sizeof(std::uint64_t);
+    }
     const RecordedRegion* const region = region_of(lock);
     if (region == nullptr) return;
-    const auto into = static_cast<std::uint64_t>(static_cast<const char*>(lock) - region->start);
+    const auto into = static_cast<std::uint64_t>(lock - region->start);
     remember({region->offset + into, bytes});
   }
   report_use(Use::never_durable, lock, bytes, code); // another object may have been there
@@ -84,6 +89,7 @@ using nearfar::crash::runtime::settle_stores;
   NEARFAR_EXPORT int name parameters noexcept {                                                    \
     static auto* const real = reinterpret_cast<int(*) parameters>(dlsym(RTLD_NEXT, #name));        \
     refuse_lock_of_kernel(mutex);                                                                  \
+    report_lock(mutex, sizeof *mutex, NEARFAR_CALLER);                                             \
     return real arguments;                                                                         \
   }
 NEARFAR_MUTEX(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))

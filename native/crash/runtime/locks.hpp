@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "crash/runtime/judging.hpp"
+
 namespace nearfar::crash::runtime {
 
 /// A thread uses a lock, a semaphore, a condition variable or a barrier; no-op if it is not in the pool.
@@ -16,7 +18,7 @@ void report_lock(const volatile void* at, std::size_t bytes, const void* code);
 struct LockRange {
   std::uint64_t offset, bytes; ///< in the pool
 };
-/// The locks in the order of their first use. Stores to the rest count as stores that were not seen.
+/// The locks in the order of their first use. Others are only known to the judge, if there is one.
 struct LockRanges {
   static constexpr int most = 1024;
   LockRange range[most];
@@ -33,6 +35,7 @@ void for_each_lock(std::uint64_t offset, std::uint64_t bytes, const Visit& visit
     const std::uint64_t last = std::min(offset + bytes, lock.offset + lock.bytes);
     if (first < last) visit(first, last - first);
   }
+  if (judge() != nullptr) judge()->for_each_never_durable(offset, bytes, visit);
 }
 
 } // namespace nearfar::crash::runtime

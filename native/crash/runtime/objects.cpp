@@ -6,6 +6,7 @@
 
 #include "crash/runtime/copies.hpp"
 #include "crash/runtime/libpmemobj.hpp"
+#include "crash/runtime/locks.hpp"
 #include "crash/runtime/recording.hpp"
 
 using namespace nearfar::crash::runtime;
@@ -99,6 +100,26 @@ void report_allocated(Object object, std::size_t bytes, const void* code) {
 
 } // namespace
 
+namespace {
+
+Object reported_root(Object root, std::size_t bytes, const void* code) {
+  if (started()) report_object(address_of(root, code), bytes, false);
+  return root;
+}
+
+} // namespace
+
+NEARFAR_EXPORT Object pmemobj_root(void* pool, std::size_t bytes) {
+  static auto* const real = NEARFAR_NEXT(pmemobj_root);
+  return reported_root(real(pool, bytes), bytes, NEARFAR_CALLER);
+}
+NEARFAR_EXPORT Object pmemobj_root_construct(void* pool, std::size_t bytes,
+                                             Construction::Constructor* constructor,
+                                             void* argument) {
+  static auto* const real = NEARFAR_NEXT(pmemobj_root_construct);
+  return reported_root(real(pool, bytes, constructor, argument), bytes, NEARFAR_CALLER);
+}
+
 NEARFAR_EXPORT int pmemobj_alloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
                                  Construction::Constructor* constructor, void* argument) {
   static auto* const real = NEARFAR_NEXT(pmemobj_alloc);
@@ -154,48 +175,29 @@ NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, void* action, std::size_t byt
 NEARFAR_EXPORT void* pmemobj_volatile(void* pool, void* once, void* at, std::size_t bytes,
                                       int (*constructor)(void*, void*), void* argument) {
   static auto* const real = NEARFAR_NEXT(pmemobj_volatile);
-  report_use(Use::never_durable, at, bytes, NEARFAR_CALLER);
+  report_lock(once, sizeof(std::uint64_t), NEARFAR_CALLER);
+  report_lock(at, bytes, NEARFAR_CALLER);
   return real(pool, once, at, bytes, constructor, argument);
 }
-
-namespace {
-
-/// An object that is about to be freed.
-struct Freed {
-  const char* at = nullptr;
-  std::size_t bytes = 0;
-
-  Freed(Object object, const void* code) {
-    if (!started() || object.offset == 0) return;
-    static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);
-    at = address_of(object, code);
-    bytes = size(object);
-  }
-  void report(const void* code) const {
-    if (at != nullptr) report_use(Use::freed, at, bytes, code);
-  }
-};
-
-} // namespace
 
 NEARFAR_EXPORT void pmemobj_free(Object* object) {
   static auto* const real = NEARFAR_NEXT(pmemobj_free);
   const Freed freed(*object, NEARFAR_CALLER);
   real(object);
-  freed.report(NEARFAR_CALLER);
+  freed.report();
 }
 NEARFAR_EXPORT int pmemobj_tx_free(Object object) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_free);
   const Freed freed(object, NEARFAR_CALLER);
   const int failed = real(object);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
+  if (failed == 0) freed.report();
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_tx_xfree(Object object, std::uint64_t flags) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_xfree);
   const Freed freed(object, NEARFAR_CALLER);
   const int failed = real(object, flags);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
+  if (failed == 0) freed.report();
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Object object,
@@ -203,6 +205,6 @@ NEARFAR_EXPORT int pmemobj_list_remove(void* pool, std::size_t entry, void* head
   static auto* const real = NEARFAR_NEXT(pmemobj_list_remove);
   const Freed freed(frees != 0 ? object : Object{}, NEARFAR_CALLER);
   const int failed = real(pool, entry, head, object, frees);
-  if (failed == 0) freed.report(NEARFAR_CALLER);
+  if (failed == 0) freed.report();
   return failed;
 }

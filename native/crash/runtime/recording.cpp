@@ -410,8 +410,9 @@ void created(const char* path) {
     recording.writer->created();
     // The library's stores have no callbacks.
     const os::File pool(open(path, O_RDONLY | O_CLOEXEC));
-    if (recording.shadow != nullptr && !take_image(pool.fd(), recording.pool_bytes))
-      return fail("no memory for a copy of the pool");
+    if (recording.shadow != nullptr ? !take_image(pool.fd(), recording.pool_bytes)
+                                    : !keep_file(pool.fd()))
+      return fail("the pool cannot be read");
     recording.writer->flush();
   }
 }

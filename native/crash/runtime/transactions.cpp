@@ -29,6 +29,11 @@ void record_range(Object object, std::uint64_t into, std::size_t bytes, const vo
     record_range(start + into, bytes, code);
 }
 
+void record_new(Object object, std::size_t bytes, const void* code) {
+  record_range(object, 0, bytes, code);
+  if (started()) report_object(address_of(object, code), bytes, true);
+}
+
 void end_transaction(const void* code) {
   if (!open) return;
   open = false;
@@ -145,7 +150,7 @@ NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t byte
   NEARFAR_EXPORT Object name(std::size_t bytes, std::uint64_t type) {                              \
     static auto* const real = NEARFAR_NEXT(name);                                                  \
     const Object made = real(bytes, type);                                                         \
-    record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
+    record_new(made, bytes, NEARFAR_CALLER);                                                       \
     return made;                                                                                   \
   }
 NEARFAR_ALLOCATION(pmemobj_tx_alloc)
@@ -156,15 +161,18 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
                                         std::uint64_t flags) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_xalloc);
   const Object made = real(bytes, type, flags);
-  record_range(made, 0, bytes, NEARFAR_CALLER);
+  record_new(made, bytes, NEARFAR_CALLER);
   return made;
 }
 
+// The library frees the old object by a call of its own.
 #define NEARFAR_REALLOCATION(name)                                                                 \
   NEARFAR_EXPORT Object name(Object object, std::size_t bytes, std::uint64_t type) {               \
     static auto* const real = NEARFAR_NEXT(name);                                                  \
+    const Freed freed(object, NEARFAR_CALLER);                                                     \
     const Object made = real(object, bytes, type);                                                 \
-    record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
+    if (made.offset != 0 && made.offset != object.offset) freed.report();                          \
+    record_new(made, bytes, NEARFAR_CALLER);                                                       \
     return made;                                                                                   \
   }
 NEARFAR_REALLOCATION(pmemobj_tx_realloc)

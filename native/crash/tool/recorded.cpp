@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::uint64_t word_bytes = 4; ///< unseen stores are counted in whole words
 
-/// Why bytes may be stored unseen.
-constexpr char unseen_causes[] =
-    "by another process or a system call that is not recorded; with the instrumented recorder also "
-    "by a library, by assembly, by a copy that the compiler inserts (as of std::copy()), or as an "
-    "object that a function returns";
-
 } // namespace
 
 std::string at_least_words(std::uint64_t bytes) {
@@ -57,7 +51,9 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
     ending = read.ending + "; " + std::to_string(events) + " events before that are used";
   else if (read.unseen_bytes > 0)
     ending = at_least_words(read.unseen_bytes) + " of the pool " +
-             (read.unseen_bytes > word_bytes ? "were" : "was") + " stored unseen: " + unseen_causes;
+             (read.unseen_bytes > word_bytes ? "were" : "was") +
+             " stored unseen and not judged; --recorder preload sees more than instrumented "
+             "(docs/tutorials/crash.md: stored unseen)";
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)

@@ -67,6 +67,22 @@ NEARFAR_ACCESS(16)
     });                                                                                            \
     return result;                                                                                 \
   }
+// The return address is that of the function that the program calls: none of these calls another.
+#define NEARFAR_EXCHANGE_IF_EQUAL(type, builtin, expected)                                         \
+  type found = expected;                                                                           \
+  bool done = false;                                                                               \
+  on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                        \
+  on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                                 \
+    return done = builtin##compare_exchange_n(at, &found, value, false, __ATOMIC_SEQ_CST,          \
+                                              __ATOMIC_SEQ_CST);                                   \
+  });
+#define NEARFAR_COMPARE_EXCHANGE(bits, type, builtin, name)                                        \
+  NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_##name(                              \
+      volatile type* at, type* expected, type value, int, int) {                                   \
+    NEARFAR_EXCHANGE_IF_EQUAL(type, builtin, *expected)                                            \
+    if (!done) *expected = found;                                                                  \
+    return done;                                                                                   \
+  }
 #define NEARFAR_ATOMIC(bits, type, builtin)                                                        \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
     on_read(const_cast<const type*>(at), sizeof *at, NEARFAR_CODE);                                \
@@ -93,26 +109,12 @@ NEARFAR_ACCESS(16)
   NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_or)                                             \
   NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_xor)                                            \
   NEARFAR_ATOMIC_CHANGE(bits, type, builtin, fetch_nand)                                           \
-  NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_strong(                              \
-      volatile type* at, type* expected, type value, int, int) {                                   \
-    bool done = false;                                                                             \
-    type found = *expected;                                                                        \
-    on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
-    on_atomic(const_cast<type*>(at), sizeof *at, NEARFAR_CODE, [&] {                               \
-      return done = builtin##compare_exchange_n(at, &found, value, false, __ATOMIC_SEQ_CST,        \
-                                                __ATOMIC_SEQ_CST);                                 \
-    });                                                                                            \
-    if (!done) *expected = found;                                                                  \
-    return done;                                                                                   \
-  }                                                                                                \
-  NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_weak(                                \
-      volatile type* at, type* expected, type value, int, int) {                                   \
-    return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, 0, 0);               \
-  }                                                                                                \
+  NEARFAR_COMPARE_EXCHANGE(bits, type, builtin, strong)                                            \
+  NEARFAR_COMPARE_EXCHANGE(bits, type, builtin, weak)                                              \
   NEARFAR_CALLBACK type __tsan_atomic##bits##_compare_exchange_val(                                \
       volatile type* at, type expected, type value, int, int) {                                    \
-    __tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, 0, 0);                     \
-    return expected;                                                                               \
+    NEARFAR_EXCHANGE_IF_EQUAL(type, builtin, expected)                                             \
+    return found;                                                                                  \
   }
 NEARFAR_ATOMIC(8, std::uint8_t, __atomic_)
 NEARFAR_ATOMIC(16, std::uint16_t, __atomic_)
@@ -121,6 +123,8 @@ NEARFAR_ATOMIC(64, std::uint64_t, __atomic_)
 NEARFAR_ATOMIC(128, nearfar::trace::Wide, nearfar::trace::wide_atomic_)
 #undef NEARFAR_ATOMIC
 #undef NEARFAR_ATOMIC_CHANGE
+#undef NEARFAR_COMPARE_EXCHANGE
+#undef NEARFAR_EXCHANGE_IF_EQUAL
 
 NEARFAR_CALLBACK void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 NEARFAR_CALLBACK void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }

@@ -170,7 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     with streams.guarded():
         code = errors.exit_code_of(lambda: int(_run(arguments) or 0), verb, wants_document)
         flushed = errors.exit_code_of(_flush, verb)
-        return code or flushed
+        return flushed or code  # a result that was not written is none
 
 
 if __name__ == "__main__":

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
+from nearfar.verify.interruption import INTERRUPTED, asking_once
 from nearfar.verify.recorder import NothingRecordedError, Turn
 from nearfar.verify.symbols import Reached, source_frames
 
@@ -31,7 +30,7 @@ def explore(
             progress(int(fields[0]), float(fields[1]), int(fields[2]), float(fields[3]))
         elif kind == "interrupted":
             result.interrupted = True
-            result.warnings.append("interrupted: only the findings up to then are reported")
+            result.warnings.append(INTERRUPTED)
         elif kind == "log":
             _, warnings = recorded_log(fields)
             result.recording_cut_short = bool(warnings)
@@ -164,7 +163,8 @@ def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple
     ) as process:
         assert process.stdout is not None
         try:
-            with _ending(process, command in ("check", "run")) as asked:
+            reports = command in ("check", "run")
+            with asking_once(lambda _: process.terminate()) if reports else nullcontext() as asked:
                 unseen_bytes = None  # of a log without a store
                 for line in process.stdout:
                     kind, *fields = line.rstrip("\n").split("\t")
@@ -187,28 +187,6 @@ def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple
         raise MachineError(
             f"the explorer ended with {process.returncode}", "report it with your command line"
         )
-
-
-@contextmanager
-def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]]:
-    """If the explorer ``reports`` findings, the first Ctrl-C requests those found so far."""
-    asked: list[int] = []
-
-    def ask(number: int, _frame: FrameType | None) -> None:
-        if asked or not reports:
-            raise KeyboardInterrupt
-        asked.append(number)
-        process.terminate()
-
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
-        numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, ask) for number in numbers}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def with_lines(result: Exploration) -> None:

@@ -7,6 +7,7 @@ binutils 2.40's addr2line names the compiled file for code from headers, so the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os.path import normpath
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -60,7 +61,8 @@ def line_program_path(unit: Any, program: Any, number: int) -> str:
     compiled_in = _text(unit.get_top_DIE().attributes["DW_AT_comp_dir"].value)
     if not modern:
         folders = [compiled_in, *folders]
-    return str(PurePosixPath(compiled_in, folders[entry.dir_index], _text(entry.name)))
+    # clang names headers by way of its own folder: /usr/bin/../lib/gcc/
+    return normpath(PurePosixPath(compiled_in, folders[entry.dir_index], _text(entry.name)))
 
 
 def _text(value: Any) -> str:

@@ -114,6 +114,7 @@ class LintResult:
     warnings: list[str] = field(default_factory=list)
     incomplete: bool = False  # the log is truncated, or does not have all stores
     program_failed: bool = False
+    interrupted: bool = False
     unseen_flushes: bool = False  # the program has flushes that the recorder did not see
 
     @property
@@ -137,7 +138,7 @@ class LintResult:
 
     def exit_code(self) -> ExitCode:
         """The exit code of the verdict."""
-        return exit_code_of(self.verdict)
+        return ExitCode.INTERRUPTED if self.interrupted else exit_code_of(self.verdict)
 
     def document(self) -> dict[str, object]:
         """The JSON document."""
@@ -205,7 +206,11 @@ def _merged(findings: Iterable[LintFinding]) -> list[LintFinding]:
         key = (f.rule, f.place, f.other, f.inlined_into)
         known = found.get(key)
         found[key] = _joined(known, f) if known else f
-    return list(found.values())
+    short = {(f.place, f.inlined_into) for f in found.values() if f.rule == "short_log"}
+    # Of one copy, the compiler makes several stores; the log has bytes of some.
+    return [
+        f for f in found.values() if f.rule != "unlogged" or (f.place, f.inlined_into) not in short
+    ]
 
 
 def _joined(first: LintFinding, again: LintFinding) -> LintFinding:

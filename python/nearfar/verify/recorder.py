@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +84,15 @@ def record(
     turn: Turn | None = None,
     heap_bytes: int = 0,
     pool: str | None = None,
+    wait: Callable[[subprocess.Popen[bytes]], object] = subprocess.Popen.wait,
 ) -> int:
     """Run a program to its end and record its stores in ``log``; returns its exit code.
 
     ``judge``: memory of the judge; stores are then judged as they happen, not written to the log.
     ``turn``: which thread runs first, and where it waits. ``heap_bytes``: size of the pool that
     consists of aligned blocks; if 0, the pool is the file ``pool``, or the first file that the
-    program maps. PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync.
+    program maps. ``wait``: returns when the program has ended. PMEM_IS_PMEM_FORCE makes libpmem
+    flush; otherwise it would call msync.
     """
     libraries = [preloadable(RECORDER), *([preloadable(HEAP)] if heap_bytes else [])]
     earlier = os.environ.get("LD_PRELOAD", "")
@@ -107,7 +109,7 @@ def record(
     }
     ended, held = os.pipe()
     try:
-        done = subprocess.run(program, env=environment, stdout=2, check=False, pass_fds=[held])
+        code = _ended(program, environment, held, wait)
     except OSError as error:
         raise BadInputError(
             f"cannot run {program[0]}: {error.strerror}", "check the program after --"
@@ -118,9 +120,9 @@ def record(
         os.close(ended)
     if not log.exists():
         _refuse_unseen_mapping(program[0], _notes(log))
-    if pool and not log.exists() and done.returncode:
+    if pool and not log.exists() and code:
         raise MachineError(
-            f"{program[0]} {_ending(log, recorder, done.returncode)} before it mapped {pool}",
+            f"{program[0]} {_ending(log, recorder, code)} before it mapped {pool}",
             f"run {shlex.join(program)} alone first: it must end with 0",
         )
     if pool and not log.exists():
@@ -135,7 +137,22 @@ def record(
         raise BadInputError(
             f"{reason}: the recorder cannot be loaded into it", "link it with shared libraries"
         )
-    return done.returncode
+    return code
+
+
+def _ended(
+    program: Sequence[str],
+    environment: Mapping[str, str],
+    held: int,
+    wait: Callable[[subprocess.Popen[bytes]], object],
+) -> int:
+    with subprocess.Popen(program, env=environment, stdout=2, pass_fds=[held]) as process:
+        try:
+            wait(process)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode
 
 
 def failure(program: Sequence[str], log: Path, recorder: str, code: int) -> list[str]:
@@ -268,17 +285,18 @@ def _refuse_unseen_mapping(program: str, notes: set[str]) -> None:
 
 
 def compile_flags() -> str:
-    """Flags of GCC for a program whose stores are recorded.
+    """Flags of GCC, and of clang, for a program whose stores are recorded.
 
     - ``-fsanitize=thread -Wno-tsan``: instruments stores.
     - ``--param=tsan-instrument-func-entry-exit=0``: without entries and exits of functions.
     - ``-fno-builtin``: calls the copy functions of the C library, which are recorded.
+    - ``-mprefer-vector-width=128``: clang has no callback for vectors of more than 16 bytes.
     - ``-fno-optimize-sibling-calls``: keeps all calls on the stack.
     - ``-isystem``: headers that report flushes by intrinsics.
     """
     instrument = (
         "-g -fsanitize=thread -Wno-tsan -fno-builtin -fno-optimize-sibling-calls"
-        " --param=tsan-instrument-func-entry-exit=0"
+        " --param=tsan-instrument-func-entry-exit=0 -mprefer-vector-width=128"
     )
     headers = (INCLUDE_DIR / "nearfar" / "crash", INCLUDE_DIR)
     return f"{instrument} {shlex.join(f'-isystem{folder}' for folder in headers)}"

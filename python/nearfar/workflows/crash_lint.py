@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearfar.verify.interruption import INTERRUPTED, PatientWait
 from nearfar.verify.lint import lint as read
 from nearfar.verify.recorder import (
     HEAP_FILE,
@@ -27,15 +28,22 @@ def lint(
 ) -> Judged[LintResult]:
     """Record a program once, and judge what it stored: into its pool, or its aligned blocks."""
     with scratch_folder() as scratch, memory_of_judge() as memory:
-        code = record(program, scratch / "log", recorder, memory, heap_bytes=heap_bytes, pool=pool)
-        with explaining_end(program, scratch / "log", recorder, code):
-            result = read(scratch / "log", memory)
-        failed = failure(program, scratch / "log", recorder, code)
-        missing = unrecorded(program, scratch / "log")
-        judged = recorded_pool(scratch / "log")
+        waiting = PatientWait()
+        log = scratch / "log"
+        code = record(
+            program, log, recorder, memory, heap_bytes=heap_bytes, pool=pool, wait=waiting
+        )
+        with explaining_end(program, log, recorder, code):
+            result = read(log, memory)
+        failed = failure(program, log, recorder, code)
+        missing = unrecorded(program, log)
+        judged = recorded_pool(log)
     result.program_failed = bool(failed)
-    result.incomplete |= bool(missing)
+    result.interrupted = waiting.interrupted
+    result.incomplete |= bool(missing) or result.interrupted
     result.warnings += failed + missing
+    if result.interrupted:
+        result.warnings.append(INTERRUPTED)
     if heap_bytes and judged and not judged.name.startswith(HEAP_FILE):
         result.warnings.append(f"--heap has no effect: {program[0]} maps {judged} first")
     request: dict[str, object] = {"verb": "crash lint", "program": program, "recorder": recorder}
