@@ -57,6 +57,14 @@ void for_each_compared(std::uint64_t offset, std::uint64_t bytes, const char* no
   }
 }
 
+/// Most stores have 8 bytes: a call of memcpy(), which the recorder has replaced, takes longer.
+void copy_seen(char* then, const char* now, std::uint64_t bytes) {
+  if (bytes == 8)
+    __builtin_memcpy(then, now, 8);
+  else
+    std::memcpy(then, now, bytes);
+}
+
 /// Counts what differs, once. What libpmemobj keeps in lines of its own is not counted.
 std::uint64_t take_unseen(std::uint64_t offset, char* then, const char* now, std::uint64_t size) {
   if (std::memcmp(then, now, size) == 0) return 0;
@@ -89,6 +97,8 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
   is_of_program = static_cast<bool*>(reserve(pool_bytes / storelog::line_bytes + 1));
   if (judge() == nullptr) return is_of_program != nullptr;
   kept = static_cast<char*>(reserve(most_pages * page_bytes));
+  if (kept != nullptr)
+    madvise(kept, most_pages * page_bytes, MADV_HUGEPAGE); // stores come anywhere
   return is_of_program != nullptr && kept != nullptr && keep_file(fd);
 }
 
@@ -104,8 +114,13 @@ void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now) {
   if (kept == nullptr) return;
   for_each_compared(offset, bytes, now, nullptr,
                     [](std::uint64_t, char* then, const char* is, std::uint64_t size) {
-                      std::memcpy(then, is, size);
+                      copy_seen(then, is, size);
                     });
+}
+
+void expect_store(std::uint64_t offset) {
+  if (kept == nullptr || (offset & (stride - 1)) >= page_bytes) return;
+  __builtin_prefetch(kept + (offset >> stride_bits) * page_bytes + offset % page_bytes, 1);
 }
 
 void mark_as_of_program(std::uint64_t offset, std::size_t bytes) {

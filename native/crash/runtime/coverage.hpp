@@ -22,6 +22,8 @@ bool keep_file(int fd);
 /// A store was seen: bytes at an offset of the pool. No-op where a shadow of the whole pool is kept.
 void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now);
 
+/// A store to this place comes soon: what is kept of it is loaded into the caches meanwhile.
+void expect_store(std::uint64_t offset);
 /// The program has stored to these bytes, flushed, logged or allocated them.
 void mark_as_of_program(std::uint64_t offset, std::size_t bytes);
 

@@ -52,6 +52,13 @@ struct Regions {
 extern Regions regions;
 extern Seen seen;
 
+/// What lies at an offset of a region. The program has just used its own mapping: an address in the
+/// other one would have to be translated first.
+inline const char* contents(const RecordedRegion& region, std::size_t into) {
+  const bool is_readable = seen == Seen::callbacks && region.is_writable(into);
+  return (is_readable ? region.start : region.alias) + into;
+}
+
 /// The region that holds `at`, or null. Inline, for callbacks come here with every store.
 inline RecordedRegion* region_of(const void* at) {
   for (int i = 0; i < regions.count; ++i)
