@@ -78,7 +78,8 @@ void take_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
     keep_seen(from, size, region.alias + (from - region.offset));
   };
   if (is_in_library(code)) return keep(offset, bytes);
-  if (__libc_single_threaded == 0 || recording.has_children) return;
+  // Elsewhere it is found at the end.
+  if (!has_own_parts() || __libc_single_threaded == 0 || recording.has_children) return;
   for_each_lock(offset, bytes, keep);
   recording.unseen += count_unseen(offset, bytes, contents(region, into));
 }
