@@ -378,7 +378,9 @@ def test_a_program_that_opens_another_file_than_the_image_is_refused(
     pool = str(tmp_path / "pool")
     monkeypatch.setenv("POOL", pool)
     done = run_nearfar("crash", "run", "--", str(program), pool)
-    done.assert_refused(3, "the program does not open the image in its place")
+    done.assert_refused(
+        3, "the program ended with 0 and did not open it: it is not started on images"
+    )
 
 
 HUGE = """
@@ -776,3 +778,39 @@ def test_functions_of_system_headers_are_at_the_line_that_calls_them(
     findings = document(run_nearfar("crash", "run", *flags, "--", str(program), pool))["findings"]
     assert findings
     assert {one["store_caller"] or one["store"] for one in findings} <= stored
+
+
+def test_paths_of_headers_are_normalized(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    """clang names headers of the C++ library by way of /usr/bin/../lib."""
+    header = '# 7 "/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/a.h"'
+    text = f"""#include <libpmem.h>
+{header}
+__attribute__((noinline)) static void fill(volatile long *at) {{ *at = 7; }}
+# 5 "{tmp_path}/filled.c"
+int main(int count, char **arguments) {{
+  volatile long *pool = pmem_map_file(arguments[count - 1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+  fill(pool);
+  return 0;
+}}
+"""
+    program = compile_c(tmp_path, "filled", text, "-lpmem")
+    pool = str(tmp_path / "pool")
+    (finding,) = linted(run_nearfar, str(program), pool)["findings"]
+    assert finding["place"] == f"{tmp_path}/filled.c:7"
+    assert finding["library"] == "/usr/include/c++/12/bits/a.h:7"
+
+
+def test_a_violation_that_cannot_be_written_is_no_violation(tmp_path: Path) -> None:
+    text = (
+        "int main(int n, char **a) { *(long *)pmem_map_file(a[n - 1], 4096, 1, 0600, 0, 0) = 1; }"
+    )
+    program = compile_c(tmp_path, "stores", "#include <libpmem.h>\n" + text, "-lpmem")
+    flags = ("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    with Path("/dev/full").open("w") as full:
+        lost = subprocess.run(
+            [sys.executable, "-m", "nearfar.cli.app", *flags],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (lost.returncode, b"cannot write standard output" in lost.stderr) == (3, True)

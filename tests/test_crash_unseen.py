@@ -22,9 +22,11 @@ def test_a_pool_of_a_program_that_is_only_linked_with_libpmemobj(
     verb: str, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     program = compiled_for("instrumented", tmp_path, "unseen_writes")
-    objects = (tmp_path / "unseen_writes.o", *run_nearfar("crash", "flags", "link").stdout.split())
+    flags = run_nearfar("crash", "flags", "link").stdout.split()
     linked = ("-Wl,--no-as-needed", "-lpmemobj")
-    subprocess.run(["gcc", *objects, *linked, "-o", program], check=True)
+    subprocess.run(
+        ["gcc", tmp_path / "unseen_writes.o", *flags, *linked, "-o", program], check=True
+    )
     found = judged(run_nearfar, verb, "instrumented", program, "dprintf")
     assert (found["verdict"], len(unseen(found["warnings"]))) == ("inconclusive", 1)
 

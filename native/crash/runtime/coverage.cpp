@@ -57,13 +57,22 @@ void for_each_compared(std::uint64_t offset, std::uint64_t bytes, const char* no
   }
 }
 
+/// Most stores have 8 bytes: a call of memcpy(), which the recorder has replaced, takes longer.
+void copy_seen(char* then, const char* now, std::uint64_t bytes) {
+  if (bytes == 8)
+    __builtin_memcpy(then, now, 8);
+  else
+    std::memcpy(then, now, bytes);
+}
+
 /// Counts what differs, once. What libpmemobj keeps in lines of its own is not counted.
 std::uint64_t take_unseen(std::uint64_t offset, char* then, const char* now, std::uint64_t size) {
   if (std::memcmp(then, now, size) == 0) return 0;
   std::uint64_t bytes = 0;
   for (std::uint64_t at = 0; at < size; at += word_bytes)
     if (std::memcmp(then + at, now + at, std::min(word_bytes, size - at)) != 0 &&
-        (!is_libpmemobj || is_of_program[(offset + at) / storelog::line_bytes]))
+        (!is_libpmemobj || is_of_program == nullptr ||
+         is_of_program[(offset + at) / storelog::line_bytes]))
       bytes += word_bytes;
   std::memcpy(then, now, size);
   return bytes;
@@ -87,12 +96,18 @@ bool begin_coverage(int fd, std::uint64_t bytes) {
   stride_bits = static_cast<unsigned>(std::countr_zero(stride));
   if (pool_bytes == 0 || seen == Seen::faults) return true;
   is_of_program = static_cast<bool*>(reserve(pool_bytes / storelog::line_bytes + 1));
-  if (judge() == nullptr) return is_of_program != nullptr;
+  if (is_of_program == nullptr) return false;
+  if (judge() == nullptr) return keep_file(fd);
   kept = static_cast<char*>(reserve(most_pages * page_bytes));
-  return is_of_program != nullptr && kept != nullptr && keep_file(fd);
+  if (kept != nullptr)
+    madvise(kept, most_pages * page_bytes, MADV_HUGEPAGE); // stores come anywhere
+  return kept != nullptr && keep_file(fd);
 }
 
 bool keep_file(int fd) {
+  char signature[8] = "";
+  if (pread(fd, signature, sizeof signature, 0) < 0) return false;
+  is_libpmemobj = std::memcmp(signature, "PMEMOBJ", sizeof signature) == 0;
   if (kept == nullptr) return true;
   for (std::uint64_t at = 0; at < pool_bytes; at += stride)
     if (pread(fd, kept + (at >> stride_bits) * page_bytes, page_bytes, static_cast<off_t>(at)) < 0)
@@ -104,12 +119,19 @@ void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now) {
   if (kept == nullptr) return;
   for_each_compared(offset, bytes, now, nullptr,
                     [](std::uint64_t, char* then, const char* is, std::uint64_t size) {
-                      std::memcpy(then, is, size);
+                      copy_seen(then, is, size);
                     });
 }
 
+void expect_store(std::uint64_t offset) {
+  if (kept == nullptr || (offset & (stride - 1)) >= page_bytes) return;
+  __builtin_prefetch(kept + (offset >> stride_bits) * page_bytes + offset % page_bytes, 1);
+}
+
+bool has_own_parts() { return is_libpmemobj; }
+
 void mark_as_of_program(std::uint64_t offset, std::size_t bytes) {
-  if (is_of_program == nullptr) return;
+  if (!is_libpmemobj || is_of_program == nullptr) return;
   const std::uint64_t end = std::min(offset + bytes, pool_bytes);
   for (std::uint64_t at = offset / storelog::line_bytes * storelog::line_bytes; at < end;
        at += storelog::line_bytes)
@@ -128,8 +150,6 @@ std::uint64_t count_unseen(std::uint64_t offset, std::size_t bytes, const char* 
 
 std::uint64_t count_unseen(const RecordedRegion& region, char* shadow) {
   if (pool_bytes == 0) return 0;
-  if (region.offset == 0 && !is_hole(region.alias, page_bytes))
-    is_libpmemobj = seen == Seen::callbacks && std::memcmp(region.alias, "PMEMOBJ", 8) == 0;
   for_each_lock(region.offset, region.bytes, [&](std::uint64_t offset, std::uint64_t size) {
     for_each_compared(offset, size, region.alias + (offset - region.offset), shadow,
                       [](std::uint64_t, char* then, const char* now, std::uint64_t part) {

@@ -16,12 +16,16 @@ namespace nearfar::crash::runtime {
 
 /// Keeps what these pages of the file hold. False if there is no memory for it.
 bool begin_coverage(int fd, std::uint64_t pool_bytes);
-/// The same again: all that was stored until now is seen. No-op where a shadow is kept.
+/// The same again: all that was stored until now is seen, and the pool may be one of libpmemobj now.
 bool keep_file(int fd);
 
 /// A store was seen: bytes at an offset of the pool. No-op where a shadow of the whole pool is kept.
 void keep_seen(std::uint64_t offset, std::size_t bytes, const char* now);
 
+/// A store to this place comes soon: what is kept of it is loaded into the caches meanwhile.
+void expect_store(std::uint64_t offset);
+/// Whether the pool has parts of libpmemobj, which stores there without callbacks.
+bool has_own_parts();
 /// The program has stored to these bytes, flushed, logged or allocated them.
 void mark_as_of_program(std::uint64_t offset, std::size_t bytes);
 

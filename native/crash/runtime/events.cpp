@@ -78,9 +78,10 @@ void take_unseen(const RecordedRegion& region, std::uint64_t into, std::size_t b
     keep_seen(from, size, region.alias + (from - region.offset));
   };
   if (is_in_library(code)) return keep(offset, bytes);
-  if (__libc_single_threaded == 0 || recording.has_children) return;
+  // Elsewhere it is found at the end.
+  if (!has_own_parts() || __libc_single_threaded == 0 || recording.has_children) return;
   for_each_lock(offset, bytes, keep);
-  recording.unseen += count_unseen(offset, bytes, region.alias + into);
+  recording.unseen += count_unseen(offset, bytes, contents(region, into));
 }
 
 /// Before lines are flushed: records what was stored to them and has not been seen. With faults,
@@ -154,22 +155,23 @@ void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, c
 void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site) {
   char* const shadow = recording.shadow;
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
+    const char* const now = contents(region, into);
     // What was there already changes no image: a thread that waits for a lock would fill the log.
     if (judge() == nullptr && !two_hosts &&
-        std::memcmp(shadow + region.offset + into, region.alias + into, part) == 0)
+        std::memcmp(shadow + region.offset + into, now, part) == 0)
       return;
     if (shadow != nullptr)
-      std::memcpy(shadow + region.offset + into, region.alias + into, part);
+      std::memcpy(shadow + region.offset + into, now, part);
     else
-      keep_seen(region.offset + into, part, region.alias + into);
+      keep_seen(region.offset + into, part, now);
     if (!site.of_library) mark_as_of_program(region.offset + into, part);
-    put(kind, who, region.offset + into, part, region.alias + into, site);
+    put(kind, who, region.offset + into, part, now, site);
   });
 }
 
 void keep_store(const void* at, std::size_t bytes) {
   each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
-    keep_seen(region.offset + into, part, region.alias + into);
+    keep_seen(region.offset + into, part, contents(region, into));
   });
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <sys/single_threaded.h>
 
+#include "crash/runtime/coverage.hpp"
 #include "crash/runtime/events.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/lock.hpp"
@@ -174,6 +175,8 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
     return;
   }
   if (!region->writable || region->denied != nullptr) touch(*region, at, bytes);
+  const auto into = static_cast<const char*>(at) - region->start;
+  expect_store(region->offset + static_cast<std::uint64_t>(into));
   settle_transaction_before_coming();
   const Lock locked;
   put_coming();

@@ -410,8 +410,8 @@ void created(const char* path) {
     recording.writer->created();
     // The library's stores have no callbacks.
     const os::File pool(open(path, O_RDONLY | O_CLOEXEC));
-    if (recording.shadow != nullptr ? !take_image(pool.fd(), recording.pool_bytes)
-                                    : !keep_file(pool.fd()))
+    if (!keep_file(pool.fd()) ||
+        (recording.shadow != nullptr && !take_image(pool.fd(), recording.pool_bytes)))
       return fail("the pool cannot be read");
     recording.writer->flush();
   }

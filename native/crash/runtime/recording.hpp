@@ -52,6 +52,13 @@ struct Regions {
 extern Regions regions;
 extern Seen seen;
 
+/// What lies at an offset of a region. The program has just used its own mapping: an address in the
+/// other one would have to be translated first.
+inline const char* contents(const RecordedRegion& region, std::size_t into) {
+  const bool is_readable = seen == Seen::callbacks && region.is_writable(into);
+  return (is_readable ? region.start : region.alias) + into;
+}
+
 /// The region that holds `at`, or null. Inline, for callbacks come here with every store.
 inline RecordedRegion* region_of(const void* at) {
   for (int i = 0; i < regions.count; ++i)
@@ -167,7 +174,7 @@ void report_changed(const void* at, std::size_t bytes, const void* code);
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
 void report_synced(int fd, const void* code);
-/// The program has an object there. What it holds when it is new is no store that was missed.
+/// The program has an object there. What it holds when it is new was not stored unseen.
 void report_object(const void* at, std::size_t bytes, bool is_new);
 /// What the allocator did with these bytes, for the judge.
 void report_use(Use use, const void* at, std::size_t bytes, const void* code);

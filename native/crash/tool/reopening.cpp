@@ -38,6 +38,11 @@ std::string did_not_end_within(std::uint64_t limit_ms) {
   return text;
 }
 
+std::string not_opened(int code, const std::string& said) {
+  return "the program ended with " + std::to_string(code) +
+         (said.empty() ? "" : " (" + said + ")") + " and did not open it";
+}
+
 int number_of(const os::Ended& ended) { return ended.signal != 0 ? -ended.signal : ended.code; }
 
 } // namespace
@@ -77,7 +82,7 @@ std::vector<std::string> Reopening::expect(std::span<const std::byte> pool,
                      : is_slow_           ? did_not_end_within(limit_ms)
                      : ended->signal != 0 ? lost(*ended, os::last_line(output_))
                      : !is_there          ? "the program removes, renames or replaces it"
-                                          : "the program does not open the image in its place") +
+                                          : not_opened(ended->code, os::last_line(output_))) +
          ": it is not started on images");
   } else if (const int number = number_of(*ended); number != 0) {
     method_.expected.push_back(number);

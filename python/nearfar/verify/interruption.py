@@ -37,7 +37,7 @@ def asking_once(ask: Callable[[int], None]) -> Iterator[list[int]]:
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
         numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in numbers}
+    before = {int(number): signal.signal(number, interrupt) for number in numbers}
     try:
         yield asked
     finally:

@@ -40,7 +40,8 @@ def lint(
     that flush such blocks and map no file.
 
     Exits with 1 on an error, and with 3 if none was found but PROGRAM failed or its recording is
-    truncated.
+    truncated. Ctrl-C ends PROGRAM, what was recorded until then is judged, and the exit code is
+    130.
 
     Examples:
 
