@@ -70,6 +70,14 @@ Error cut_short(const char* path, std::size_t found, std::size_t wanted) {
       .try_next("bring it back from a copy: what was beyond its end is lost");
 }
 
+Error without_header(const char* path, std::size_t found) {
+  return Error::make(
+             Errc::bad_input,
+             "pool %s has %zu bytes: a crash interrupted pmemobj_create(), or the file is another",
+             path, found)
+      .try_next("remove the file, and create the pool again");
+}
+
 /// Compares the layout that libpmemobj reports with the expected one.
 Error other_layout(const char* path, std::string_view found, const Layout& layout) {
   const std::size_t split = found.rfind(version_key);
@@ -243,6 +251,9 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout,
   if (Status s = check_dax(place, place.path); !s) return s.error();
   Result<PoolFile> file = PoolFile::open(place);
   if (!file) return file.error();
+  Result<std::size_t> size = size_of(place);
+  if (!size) return size.error();
+  if (*size < page) return without_header(place.path, *size); // pmemobj_open() would end by SIGBUS
   std::size_t found = 0, wanted = 0;
   if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
   const Opened opened =
@@ -253,10 +264,8 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout,
   pool->file_ = std::move(*file);
   const auto find = [&]() -> Status {
     if (unfinished == nullptr || pool->has_root()) return pool->find_root();
-    Result<std::size_t> bytes = size_of(place);
-    if (!bytes) return bytes.error();
     PoolOptions options = *unfinished;
-    options.bytes = *bytes;
+    options.bytes = *size;
     return pool->make_root(options);
   };
   if (Status s = find(); !s) return s.error();
