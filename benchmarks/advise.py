@@ -39,7 +39,7 @@ from nearfar.place.memory_costs import Memory, core_of, memory_of
 from nearfar.place.native_run import run_natively
 from nearfar.place.plan_writer import plan_text
 from nearfar.place.preload import Placement, environment
-from nearfar.place.promise import HeapPromise
+from nearfar.place.promise import PlanPromise
 from nearfar.place.traced import MAX_RECORDS, ProgramTrace, read_trace
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
@@ -114,9 +114,9 @@ def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
 
 
 def half_plan(asked: AdviceInputs, found: FarResult, program: Program) -> Path:
-    heap = HeapPromise(
-        allocated_bytes=sum(s.allocated_bytes for s in asked.traced.movable()),
-        peak_bytes=asked.traced.movable_peak_bytes,
+    promise = PlanPromise(
+        allocated_bytes=sum(s.allocated_bytes for s in asked.data.movable() if s.kind == "heap"),
+        peak_bytes=asked.data.movable_peak_bytes,
         near_bytes=found.advice.near_bytes,
         near_budget_bytes=asked.budget,
         slowdown=found.advice.slowdown_plan,
@@ -125,11 +125,11 @@ def half_plan(asked: AdviceInputs, found: FarResult, program: Program) -> Path:
     file = PLANS / f"advise-{program.name}.plan"
     file.write_text(
         plan_text(
-            asked.traced.sites,
-            found.point.near,
-            found.gains,
-            heap,
-            asked.labels,
+            asked.data.sites,
+            found.placing,
+            found.choices.gains,
+            promise,
+            asked.labels.at,
             [Path(program.command[0]).name],
         )
     )

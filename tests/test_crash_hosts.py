@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,10 @@ def explored(
     run: RunNearfar, program: Path, litmus: str, folder: Path, *flags: str, check: str = "pass"
 ) -> Outcome:
     checker = f"{program.with_name('checks.so')}:{check}"
-    run_flags = ("--recorder", "instrumented", "--budget", "0", "--json", "-", "--checker", checker)
+    run_flags = {"--recorder": "instrumented", "--budget": "0", "--json": "-", "--checker": checker}
+    run_flags |= dict(zip(flags[::2], flags[1::2], strict=True))
     command = (str(program), litmus, str(folder / "pool"))
-    return run("crash", "run", *run_flags, *flags, "--", *command)
+    return run("crash", "run", *chain.from_iterable(run_flags.items()), "--", *command)
 
 
 @pytest.mark.parametrize("litmus", LITMUS)

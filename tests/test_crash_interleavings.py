@@ -45,8 +45,10 @@ int main(int argc, char **argv) {
 """
 
 
-def interleaved(run: RunNearfar, program: Path, checker: str, *flags: str) -> Outcome:
-    asked = ("--interleave", "9", "--checker", checker, *flags)
+def interleaved(
+    run: RunNearfar, program: Path, checker: str, *flags: str, most: str = "9"
+) -> Outcome:
+    asked = ("--interleave", most, "--checker", checker, *flags)
     return run("crash", "run", *asked, "--", str(program), "pool")
 
 
@@ -83,7 +85,7 @@ def test_a_reader_that_waits_until_it_is_durable(
     done = interleaved(run_nearfar, program, check_function, *JSON)
     assert (done.code, document(done)["interleavings_tried"]) == (0, 3), done
     (tmp_path / "pool").unlink()
-    fewer = interleaved(run_nearfar, program, check_function, *JSON, "--interleave", "2")
+    fewer = interleaved(run_nearfar, program, check_function, *JSON, most="2")
     assert (fewer.code, document(fewer)["verdict"]) == (3, "inconclusive"), fewer
 
 

@@ -59,7 +59,8 @@ def test_its_trace_is_simulated_by_object(
     trace = tmp_path / "trace"
     done = run_nearfar("bench", *SMALL[program], "--trace", str(trace))
     assert done.code == 0, done.stderr
-    common = ("sim", str(trace), "--near", "dram-snu", "--far", "pcm-snu-ns", "--engine", "exact")
+    memories = ("sim", str(trace), "--near", "dram-snu", "--far", "pcm-snu-ns")
+    common = (*memories, "--engine", "exact")
     far = run_json(run_nearfar, *common, "--placement", "all-far")
     assert far["requests"] > 0
     assert far["tiers"]["near"]["reads"] == 0
@@ -75,9 +76,8 @@ def test_its_trace_is_simulated_by_object(
         for where in ("all-near", "all-far")
     )
     assert near < waits
-    both = run_json(
-        run_nearfar, *common, "--engine", "both", "--core", "blocking", "--write-policy", "blocking"
-    )
+    blocking = ("--core", "blocking", "--write-policy", "blocking")
+    both = run_json(run_nearfar, *memories, "--engine", "both", *blocking)
     assert abs(both["difference"]["time_difference"]) <= 0.05
     assert abs(both["difference"]["energy_difference"]) <= 0.03
 

@@ -52,7 +52,7 @@ Result<LatencyProbe> LatencyProbe::create(const tier::Spec& spec, std::size_t ma
   Result<tier::Mapping>& mapping = *mapping_or_error;
   if (!mapping) return mapping.error();
   if (Status pages = tier::verify_pages(spec, *mapping); !pages) return pages.error();
-  return LatencyProbe(std::move(*mapping), cpu, touched->wall_ns);
+  return LatencyProbe(std::move(*mapping), cpu, touched->cpu_ns);
 }
 
 Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,

@@ -33,7 +33,7 @@ public:
   /// failed_check if the pages do not have the requested size.
   static Result<LatencyProbe> create(const tier::Spec& spec, std::size_t max_region_bytes, int cpu);
 
-  /// Time of mapping the tier and of the first touch of all pages.
+  /// Processor time of mapping the tier and of the first touch of all pages.
   std::uint64_t touch_ns() const { return touch_ns_; }
 
   /// Links a new cycle over the first `region_bytes`. It visits blocks of `block_bytes` (16, 32 or
