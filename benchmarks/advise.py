@@ -100,8 +100,7 @@ def hogged(cpu: int) -> Iterator[None]:
         hog.wait()
 
 
-def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
-    file = folder / program.name
+def trace(program: Program, caches: Caches, file: Path) -> ProgramTrace:
     done = record(
         program.command,
         file,
@@ -211,7 +210,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
     sizes = [found["last_cache_bytes"], found["last_cache_beside_hog_bytes"]]
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         begin = time.monotonic()
-        traced = trace(program, with_last_cache(sizes[0]), Path(folder))
+        traced = trace(program, with_last_cache(sizes[0]), Path(folder, "alone"))
         seconds = time.monotonic() - begin
         coster, _, a = weigh(traced, plain, loaded, native, None)
         half = traced.movable_peak_bytes // 2
@@ -220,7 +219,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         elapsed = time.monotonic() - begin
         shared = traced
         if sizes[1] != sizes[0]:
-            shared = trace(program, with_last_cache(sizes[1]), Path(folder))
+            shared = trace(program, with_last_cache(sizes[1]), Path(folder, "shared"))
         slowdown = next_to_hog(
             coster, shared, memory_of(loaded, coster.near), found["core_slowdown"]
         )
