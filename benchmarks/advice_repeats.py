@@ -36,8 +36,10 @@ def answer(command: list[str], far: str) -> tuple[dict[str, Any], float]:
 
 def show(name: str, answers: list[tuple[dict[str, Any], float]]) -> bool:
     """Print a program's answers. Returns whether no two differ by more than an interval's half."""
-    values = [found["slowdown_all_far"] for found, _ in answers]
-    ends = [found["intervals"]["slowdown_all_far"] for found, _ in answers]
+    values: list[float] = [found["slowdown_all_far"] for found, _ in answers]
+    ends: list[tuple[float, float]] = [
+        found["intervals"]["slowdown_all_far"] for found, _ in answers
+    ]
     apart = max(values) - min(values)
     half = min((high - low) / 2 for low, high in ends)
     seconds = [took for _, took in answers]

@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,6 +42,7 @@ from nearfar.place.plan_writer import plan_text
 from nearfar.place.preload import Placement, environment
 from nearfar.place.promise import PlanPromise
 from nearfar.place.traced import MAX_RECORDS, ProgramTrace, read_trace
+from nearfar.place.uncertainty import slowdowns
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.tracing.caches import Caches, caches_of
@@ -83,7 +85,7 @@ def programs() -> list[Program]:
         Program("sort", [str(BUILD / "sort"), "4000000"]),
         Program("map", [str(BUILD / "map"), "1000000", "3000000"]),
         Program("sqlite3", ["sqlite3", ":memory:", f".read {table}"]),
-        Program("python", [sys.executable, str(HERE / "advise" / "words.py"), "60000"]),
+        Program("python", [sys.executable, str(HERE / "placement" / "words.py"), "60000"]),
     ]
 
 
@@ -98,8 +100,7 @@ def hogged(cpu: int) -> Iterator[None]:
         hog.wait()
 
 
-def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
-    file = folder / program.name
+def trace(program: Program, caches: Caches, file: Path) -> ProgramTrace:
     done = record(
         program.command,
         file,
@@ -142,11 +143,20 @@ def weigh(
     far: Profile,
     times: tuple[float, float],
     budget: int | None,
-) -> tuple[AdviceInputs, FarResult]:
+) -> tuple[Coster, AdviceInputs, FarResult]:
     coster = Coster(traced, memory_of(near), core_of(near))
     coster.calibrate(*times)
-    asked = AdviceInputs(traced, coster, near, times[1], times[1], budget, labels_of(traced.sites))
-    return asked, advise(asked, memory_of(far, coster.near), far)
+    asked = AdviceInputs(
+        data=traced,
+        coster=coster,
+        variants=partial(slowdowns, coster),
+        near=near,
+        wall_s=times[1],
+        cpu_s=times[1],
+        budget=budget,
+        labels=labels_of(traced.sites),
+    )
+    return coster, asked, advise(asked, memory_of(far, coster.near), far)
 
 
 def here() -> None:
@@ -200,18 +210,18 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
     sizes = [found["last_cache_bytes"], found["last_cache_beside_hog_bytes"]]
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         begin = time.monotonic()
-        traced = trace(program, with_last_cache(sizes[0]), Path(folder))
+        traced = trace(program, with_last_cache(sizes[0]), Path(folder, "alone"))
         seconds = time.monotonic() - begin
-        near, a = weigh(traced, plain, loaded, native, None)
+        coster, _, a = weigh(traced, plain, loaded, native, None)
         half = traced.movable_peak_bytes // 2
-        asked, b = weigh(traced, thp, small, on_thp, half)
+        _, asked, b = weigh(traced, thp, small, on_thp, half)
         half_plan(asked, b, program)
         elapsed = time.monotonic() - begin
         shared = traced
         if sizes[1] != sizes[0]:
-            shared = trace(program, with_last_cache(sizes[1]), Path(folder))
-        shared = next_to_hog(
-            near, shared, memory_of(loaded, near.coster.near), found["core_slowdown"]
+            shared = trace(program, with_last_cache(sizes[1]), Path(folder, "shared"))
+        slowdown = next_to_hog(
+            coster, shared, memory_of(loaded, coster.near), found["core_slowdown"]
         )
     return {
         "native_time_s": native[1],
@@ -226,7 +236,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
             for name, profile in memories.items()
         },
         "hog": interval(a, "all_far"),
-        "shared": shared,
+        "shared": slowdown,
         "movable_far": interval(b, "movable_far"),
         "plan": interval(b, "plan"),
     }
@@ -239,23 +249,23 @@ def with_last_cache(size: int) -> Caches:
 
 
 def next_to_hog(
-    near: AdviceInputs, traced: ProgramTrace, loaded: Memory, core_slowdown: float
+    near: Coster, traced: ProgramTrace, loaded: Memory, core_slowdown: float
 ) -> list[float]:
     """Slowdown with less of the last cache and of the core too, over the same cores as advise's."""
     everything = list(range(len(traced.sites)))
-    alone = near.coster.costs(near.coster.near, [[]])[0]
-    coster = Coster(traced, near.coster.near, near.coster.core)
+    alone = near.costs(near.near, [[]])[0]
+    coster = Coster(traced, near.near, near.core)
     works = [
         replace(work, instruction_ns=work.instruction_ns * core_slowdown)
-        for work in (near.coster.work, *near.coster.other_works)
+        for work in (near.work, *near.other_works)
     ]
     variants = [
         Assumed(coster.core, ns, works[0]) for ns in (loaded.latency, loaded.low, loaded.high)
     ]
     variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
-    coster.system_s = near.coster.system_s
+    coster.system_s = near.system_s
     times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
-    base = alone.time_ns / near.coster.share_of(alone.instructions)
+    base = alone.time_ns / near.share_of(alone.instructions)
     ratios = [cost.time_ns / coster.share_of(cost.instructions) / base for cost in times]
     return [ratios[0], min(ratios), max(ratios)]
 
@@ -342,7 +352,7 @@ def measure() -> None:
 def cost() -> None:
     """The whole command against one native run; `advise` itself reports the time of that."""
     print("| program | native | advise | ratio | of it traced |\n|---|---|---|---|---|")
-    nearfar = str(HERE.parent / "nearfar")
+    advised = [str(HERE.parent / "nearfar"), "advise", "--emulate", "--quiet"]
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         for program in programs():
             if program.name == "sort":
@@ -350,7 +360,7 @@ def cost() -> None:
             answer = Path(folder) / "answer.json"
             begin = time.perf_counter()
             subprocess.run(
-                [nearfar, "advise", "-q", "--json", str(answer), "--", *program.command],
+                [*advised, "--json", str(answer), "--", *program.command],
                 cwd=folder,
                 stdout=subprocess.DEVNULL,
                 check=True,

@@ -125,7 +125,8 @@ def _first_row(program: str, needed: dict[str, int | None]) -> None:
 def _images_until_found(folder: Path, name: str, bug: int, library: str) -> int | None:
     """Records tests/programs/NAME.c with one of its bugs and explores it."""
     tree = Path(__file__).parent.parent
-    build = ["gcc", "-g", "-O1", f"-I{tree / 'include'}", tree / "tests" / "programs" / f"{name}.c"]
+    source = tree / "tests" / "programs" / f"{name}.c"
+    build = ["gcc", "-g", "-O1", f"-I{tree / 'include'}", str(source)]
     checks = name != "intset"
     shared = ["-shared", "-fPIC"] if checks else []
     subprocess.run([*build, "-DCHECK", *shared, "-o", folder / "check", library], check=True)

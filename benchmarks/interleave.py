@@ -40,7 +40,7 @@ ONE_THREAD = 8 * GB
 
 def flat(name: str, latency_ns: float, peaks: dict[float, float]) -> LoadedMemory:
     """A memory with one latency up to its bandwidth by fraction of reads."""
-    curves = {
+    curves: dict[float, tuple[Loaded, ...]] = {
         share: (Loaded(0.0, latency_ns), Loaded(peak, latency_ns)) for share, peak in peaks.items()
     }
     return LoadedMemory(name, LoadedCurves(curves, ()))

@@ -21,7 +21,8 @@ from pathlib import Path
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 PRELOAD = Path(__file__).parent.parent / "build/editable/native/libhmalloc-preload.so"
-ALLOCATORS = {
+#: By name: the library to preload, and its settings.
+ALLOCATORS: dict[str, tuple[Path | None, dict[str, str]]] = {
     "libhmalloc, `NEARFAR_HMALLOC_HARDEN=all`": (PRELOAD, {"NEARFAR_HMALLOC_HARDEN": "all"}),
     "glibc 2.36": (None, {}),
     "libhmalloc": (PRELOAD, {}),
@@ -73,9 +74,11 @@ def main() -> None:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NEARFAR_"))}
     with tempfile.TemporaryDirectory() as folder:
         programs = build(Path(sys.argv[1]), Path(folder))
-        named = {name: (Path(path), {}) for name, path in (a.split("=") for a in sys.argv[2:])}
+        allocators = dict(ALLOCATORS)
+        for name, path in (argument.split("=") for argument in sys.argv[2:]):
+            allocators[name] = (Path(path), {})
         print("allocator, stopped, reported, crashes, prevented, of")
-        for name, (library, settings) in {**ALLOCATORS, **named}.items():
+        for name, (library, settings) in allocators.items():
             if library is not None and not library.exists():
                 continue
             preload = {} if library is None else {"LD_PRELOAD": str(library)}

@@ -22,6 +22,7 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.measure import programs
 from nearfar.profiles import load_profile
+from nearfar.records.choices import CoreModel, EngineName, PagePolicy, ProgramName, WritePolicy
 from nearfar.simulation.controller import Controller
 from nearfar.simulation.devices import Device
 from nearfar.simulation.placements import Placement
@@ -29,7 +30,13 @@ from nearfar.simulation.run import Options, run
 
 REPEATS = 5
 FAR = Placement("all-far")
-WORK = (("quick", 65536, 1), ("merge", 65536, 1), ("lbm", 16, 4), ("matmul", 160, 1))
+ENGINES: tuple[EngineName, ...] = ("fast", "exact")
+WORK: tuple[tuple[ProgramName, int, int], ...] = (
+    ("quick", 65536, 1),
+    ("merge", 65536, 1),
+    ("lbm", 16, 4),
+    ("matmul", 160, 1),
+)
 
 
 def speeds() -> None:
@@ -39,7 +46,7 @@ def speeds() -> None:
     """
     for name in ("ddr4-3200", "pcm-snu-ns"):
         device = Device.of(load_profile(name))
-        for engine, count in (("fast", 4_000_000), ("exact", 300_000)):
+        for engine, count in zip(ENGINES, (4_000_000, 300_000), strict=True):
             for pattern in ("random", "sequential"):
                 for writes in (0.0, 0.3):
                     rates = []
@@ -54,6 +61,13 @@ def speeds() -> None:
                     )
 
 
+#: (pages, writes, core)
+CORES: tuple[tuple[PagePolicy, WritePolicy, CoreModel], ...] = (
+    ("closed", "blocking", "blocking"),
+    ("open", "posted", "window"),
+)
+
+
 def differences() -> None:
     """Fast over exact, less one: time, energy."""
     for program, n, steps in WORK:
@@ -61,12 +75,8 @@ def differences() -> None:
             file = Path(folder) / "trace"
             programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
             for name in ("dram-snu", "pcm-snu-ns", "ddr4-3200"):
-                for core, writes in (("blocking", "blocking"), ("window", "posted")):
-                    options = Options(
-                        controller=Controller("closed" if core == "blocking" else "open"),
-                        write_policy=writes,
-                        core=core,
-                    )
+                for pages, writes, core in CORES:
+                    options = Options(controller=Controller(pages), write_policy=writes, core=core)
                     time, energy, _ = one_off(name, file, options)
                     print(
                         f"{program:6} {n:6} {name:11} {core:8} writes {writes:8} "
@@ -75,7 +85,7 @@ def differences() -> None:
 
 
 #: (pages, writes, core, window)
-SETTINGS = (
+SETTINGS: tuple[tuple[PagePolicy, WritePolicy, CoreModel, int], ...] = (
     ("open", "posted", "window", 10),
     ("open", "posted", "window", 24),
     ("open", "posted", "window", 32),
@@ -121,9 +131,9 @@ def settings() -> None:
                 f"{in_time}, energy within 3 % too {both}; refused {refused}, neither {wrong}; "
                 f"worst time {time:+.1%} {slow} {slowest}, energy {energy:+.1%} {dear} {dearest}"
             )
-            for time, _, is_refused, device, program in off:
+            for time, _, is_refused, device, trace in off:
                 if abs(time) > 0.05:
-                    print(f"  {device} {program} {time:+.1%}{': refused' * is_refused}")
+                    print(f"  {device} {trace} {time:+.1%}{': refused' * is_refused}")
 
 
 #: (pattern, fraction of writes, time between requests in ns, window)
@@ -144,7 +154,7 @@ def mixes() -> None:
         )
         ends = [
             run(make(), device, device, FAR, options, engine, accept_inexact=True)[0]["end_ps"]
-            for engine in ("fast", "exact")
+            for engine in ENGINES
         ]
         refused = is_refused(make(), device, options)
         off.setdefault(share, []).append(
@@ -168,7 +178,7 @@ def one_off(name: str, file: Path, options: Options) -> tuple[float, float, bool
     """
     device = Device.of(load_profile(name))
     found = []
-    for engine in ("fast", "exact"):
+    for engine in ENGINES:
         source = _native.TraceSource(str(file), 370.0, [])
         outcome, _ = run(source, device, device, FAR, options, engine, accept_inexact=True)
         found.append((outcome["end_ps"], sum(outcome["far"]["energy_J"].values())))

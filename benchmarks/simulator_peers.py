@@ -90,7 +90,7 @@ def device_of(name: str, figures: dict[str, float]) -> Device:
     profile = load_profile(name)
     changed = {
         key: Figure(
-            unit=unit_of(key), value=value, source=next(iter(profile.sources)), confidence="C"
+            unit=unit_of(key) or "", value=value, source=next(iter(profile.sources)), confidence="C"
         )
         for key, value in figures.items()
     }

@@ -21,6 +21,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
@@ -211,6 +212,9 @@ def _judged(point: dict[str, Any], times: list[float]) -> list[tuple[float, bool
 
 
 if __name__ == "__main__":
-    {"calibrate": calibrate, "predict": predict, "measure": measure}[sys.argv[1]](
-        *map(Path, sys.argv[2:])
-    )
+    steps: dict[str, Callable[..., None]] = {
+        "calibrate": calibrate,
+        "predict": predict,
+        "measure": measure,
+    }
+    steps[sys.argv[1]](*map(Path, sys.argv[2:]))

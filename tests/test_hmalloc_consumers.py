@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from installed import install
+from installed_libraries import install
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples" / "hmalloc"

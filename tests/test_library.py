@@ -14,7 +14,7 @@ import pytest
 
 from conftest import RunNearfar
 from crashing import document
-from installed import install
+from installed_libraries import install
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "sorted_list"

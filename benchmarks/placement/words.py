@@ -2,10 +2,20 @@
 
 import random
 import sys
+from typing import TypedDict
+
+
+class Record(TypedDict):
+    """Links are numbers of other records."""
+
+    key: int
+    name: str
+    links: list[int]
+
 
 count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
 draw = random.Random(1)
-records = [
+records: list[Record] = [
     {"key": n, "name": f"name {n}", "links": [n * 7 % count, n * 13 % count]} for n in range(count)
 ]
 index = {record["name"]: record for record in records}
