@@ -16,7 +16,7 @@ from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
-from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, Chase
+from nearfar.measure.chases import AT_ONCE, REVISITED, SPACED, Chase
 from nearfar.measure.host import HostMeter
 from nearfar.measure.host_figures import reorder_window
 from nearfar.measure.host_regions import LARGEST, SPACINGS, Regions
@@ -323,7 +323,7 @@ def test_the_reorder_window_is_found_from_spaced_chases() -> None:
     windows = {"integers": 13.0, "registers": 6.0, "empty": 15.0}
     latency, first = 150.0, 1.0
     times = {
-        regions.spaced(level, spacing): median([spent])
+        regions.once(level, SPACED, spacing): median([spent])
         for kind, window in windows.items()
         for spacing in SPACINGS[kind]
         for software in [spacing.instructions / 16]
@@ -333,8 +333,7 @@ def test_the_reorder_window_is_found_from_spaced_chases() -> None:
         )
     }
     for level, spent in (("l1_load_ns", first), ("near_read_latency_ns", latency)):
-        alone = Chase("thp", regions.levels[level], ONCE, 1)
-        times[alone] = median([spent])
+        times[regions.once(level)] = median([spent])
     found = reorder_window(regions, times)
     assert (found.low, found.value, found.high) == pytest.approx((6.0, 13.0, 15.0))
     assert {chase for chase in regions.chases() if chase.spacing} == set(times) - {

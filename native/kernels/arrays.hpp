@@ -2,9 +2,9 @@
 //
 // A kernel is a row of the table in arrays.cpp: its name, the arrays and bytes per element that it
 // loads and stores (as STREAM counts them, without write-allocate), its loop, and the function that
-// computes the expected elements. Every row is tested and paced, and `probe` measures all that it does
-// not skip. Loops are dispatched at
-// run time to AVX-512, AVX2 or SSE2. A loop accesses only its slice, so threads share nothing.
+// computes the expected elements. Every row is tested and paced, and `probe` measures all that it
+// does not skip. Loops are dispatched at run time to AVX-512, AVX2 or SSE2. A loop accesses only its
+// slice, so threads share nothing.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace nearfar::crash::runtime {
 
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
+using os::page_bytes;
 constexpr std::uint64_t word_bytes = 4;
 constexpr std::uint64_t most_pages = 4096;
 

@@ -21,7 +21,7 @@ std::atomic<bool> two_hosts{false};
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+using os::page_bytes;
 
 std::atomic<std::uint16_t> threads{0};
 /// A thread that takes turns for two hosts has a number on each.

@@ -22,7 +22,7 @@ namespace nearfar::crash::runtime {
 
 namespace {
 
-constexpr std::uintptr_t page_bytes = 4096;
+using os::page_bytes;
 constexpr greg_t trap_flag = 0x100;
 constexpr int max_pages = 4; // one instruction touches at most two, a gather-scatter more
 

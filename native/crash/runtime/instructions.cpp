@@ -23,10 +23,11 @@ namespace nearfar::crash::runtime {
 
 namespace {
 
+using os::page_bytes;
+
 constexpr std::uint8_t breakpoint = 0xcc;  // int3
 constexpr std::uint8_t report_mark = 0x3e; // the prefix of the DS segment
-constexpr std::uintptr_t page_bytes = 4096;
-constexpr std::size_t longest = 15; ///< bytes of an instruction
+constexpr std::size_t longest = 15;        ///< bytes of an instruction
 constexpr std::size_t largest_vector = 64;
 constexpr std::size_t lead_in = 512; ///< bytes that are decoded before one of interest
 

@@ -153,9 +153,9 @@ namespace {
   while (at < end) {
     if (!region.is_writable(static_cast<std::size_t>(at - region.start)))
       __atomic_fetch_or(at, char{0}, __ATOMIC_SEQ_CST);
-    at = region.start +
-         (static_cast<std::size_t>(at - region.start) / RecordedRegion::page_bytes + 1) *
-             RecordedRegion::page_bytes;
+    at =
+        region.start + (static_cast<std::size_t>(at - region.start) / nearfar::os::page_bytes + 1) *
+                           nearfar::os::page_bytes;
   }
 }
 

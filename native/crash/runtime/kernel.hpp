@@ -1,4 +1,4 @@
-// System calls of the recorder's own: it replaces syscall() (system_calls.cpp).
+// System calls of the recorder's own: it replaces syscall() (raw_calls.cpp).
 #pragma once
 
 #include "os/system_call.hpp"

@@ -12,7 +12,7 @@ namespace nearfar::crash::runtime {
 
 namespace {
 
-constexpr std::size_t page_bytes = RecordedRegion::page_bytes;
+using os::page_bytes;
 
 /// The program may store to pages of a region, or no longer. False if there is no memory to know it.
 bool change_right(RecordedRegion& region, const char* begin, std::size_t bytes, bool gives) {

@@ -10,7 +10,7 @@
 namespace nearfar::crash::runtime {
 
 inline std::size_t page_count(std::size_t bytes) {
-  return (bytes + RecordedRegion::page_bytes - 1) / RecordedRegion::page_bytes;
+  return (bytes + os::page_bytes - 1) / os::page_bytes;
 }
 
 /// How many of `bytes` from an offset of the region on are in pages with the same right.

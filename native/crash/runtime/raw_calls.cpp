@@ -74,7 +74,7 @@ bool is_about_addresses(long number) {
 /// page.
 std::array<Output, 6> any_output(const Words& given) {
   constexpr long largest_pool = 1L << 36; // what is larger is an address
-  long bytes = RecordedRegion::page_bytes;
+  long bytes = nearfar::os::page_bytes;
   for (const long one : given)
     if (one < largest_pool) bytes = std::max(bytes, one);
   std::array<Output, 6> outputs{};

@@ -19,6 +19,7 @@
 
 #include "crash/runtime/coverage.hpp"
 #include "crash/runtime/events.hpp"
+#include "crash/runtime/file_parts.hpp"
 #include "crash/runtime/instructions.hpp"
 #include "crash/runtime/judging.hpp"
 #include "crash/runtime/kernel.hpp"
@@ -41,7 +42,7 @@ std::atomic<bool> has_handlers{false};
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+using os::page_bytes;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
 constexpr char grown[] = "the pool has grown since it was mapped first";
@@ -61,21 +62,6 @@ bool forked = false;      ///< a child of the process that is recorded
 int unseen_generated = 0; ///< flushes and fences in generated code
 std::atomic<bool> generates_code{false};
 std::atomic<bool> failed{false};
-
-/// Calls visit(offset in the file, bytes, what it holds) for parts of a range of the file. It is read, not
-/// mapped: in memory (tmpfs), a page that is mapped and looked at takes space. False if it cannot be read.
-template <class Visit>
-bool read_parts(int fd, std::uint64_t offset, std::uint64_t bytes, const Visit& visit) {
-  alignas(page_bytes) static char part[16 * page_bytes]; // under the lock of the log
-  for (const std::uint64_t end = offset + bytes; offset < end;) {
-    const std::uint64_t most = std::min<std::uint64_t>(sizeof part, end - offset);
-    const auto got = system_call(SYS_pread64, fd, part, sizeof part, offset);
-    if (got <= 0) return got == 0;
-    visit(offset, std::min(most, static_cast<std::uint64_t>(got)), part);
-    offset += std::min(most, static_cast<std::uint64_t>(got));
-  }
-  return true;
-}
 
 /// The whole file as it is now, durable before anything was recorded: a library may map a part of
 /// it first.

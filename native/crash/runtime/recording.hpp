@@ -15,6 +15,7 @@
 
 #include "crash/judge.hpp"
 #include "crash/runtime/sites.hpp"
+#include "os/address_space.hpp"
 #include "storelog/event.hpp"
 
 namespace nearfar::crash::runtime {
@@ -38,9 +39,8 @@ struct RecordedRegion {
 
   /// Whether the program may store to the page at an offset of the region.
   bool is_writable(std::size_t into) const {
-    return writable && (denied == nullptr || !denied[into / page_bytes]);
+    return writable && (denied == nullptr || !denied[into / os::page_bytes]);
   }
-  static constexpr std::size_t page_bytes = 4096;
 };
 
 /// Where stores are looked for; no region where `count` is 0.

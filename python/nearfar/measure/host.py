@@ -27,7 +27,7 @@ from nearfar import store
 from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
 from nearfar.measure import last_cache
-from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase, ChasePlan
+from nearfar.measure.chases import AT_ONCE, IN_TURN, REVISITED, Chase, ChasePlan
 from nearfar.measure.host_figures import (
     SOURCE,
     cache_levels,
@@ -176,13 +176,12 @@ class HostMeter:
     def _sweeps(self, chains: int) -> last_cache.Sweeps:
         raw, regions = self._chases.raw, self._regions
         revisited = [raw[Chase("thp", r, REVISITED, chains)] for r in regions.revisited]
-        second = raw[Chase("thp", regions.levels["l2_load_ns"], ONCE, 1)]
-        largest = regions.levels["near_read_latency_ns"]
+        second = raw[regions.once("l2_load_ns")]
         return last_cache.Sweeps(
             regions.revisited,
             np.array(revisited).T,
             np.array(second) / chains,
-            np.array(raw[Chase("thp", largest, ONCE, chains)]),
+            np.array(raw[regions.once("near_read_latency_ns", chains)]),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nearfar.measure import last_cache
-from nearfar.measure.chases import AT_ONCE, ONCE, REVISITED, SPACED, Chase, Spacing
+from nearfar.measure.chases import AT_ONCE, REVISITED, SPACED, Chase, Spacing
 from nearfar.measure.host_regions import SPACINGS, Regions
 from nearfar.measure.session import Samples
 from nearfar.measure.tiers import origin_of
@@ -23,7 +23,7 @@ _FAR_FROM_MEMORY = 0.25
 
 def cache_levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figure]:
     """The latency of each level of the caches, and of memory."""
-    found = {key: times[Chase("thp", region, ONCE, 1)] for key, region in regions.levels.items()}
+    found = {level: times[regions.once(level)] for level in regions.levels}
     figures = {key: figure_of(estimate) for key, estimate in found.items()}
     return {**figures, "l3_load_ns": _last_level(regions, times, found)}
 
@@ -61,14 +61,10 @@ def reorder_window(regions: Regions, times: Mapping[Chase, Estimate]) -> Figure:
 
 
 def _window(regions: Regions, times: Mapping[Chase, Estimate], spacing: Spacing) -> float:
-    latency = (
-        times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, 1)].value
-        - times[Chase("thp", regions.levels["l1_load_ns"], ONCE, 1)].value
-    )
-    software, in_memory = (
-        times[regions.spaced(level, spacing)].value
-        for level in ("l1_load_ns", "near_read_latency_ns")
-    )
+    levels = "l1_load_ns", "near_read_latency_ns"
+    first, memory = (times[regions.once(level)].value for level in levels)
+    software, in_memory = (times[regions.once(level, SPACED, spacing)].value for level in levels)
+    latency = memory - first
     overlap = latency / max(in_memory - software, latency / SPACED)
     return max(overlap - 1, 0.0) * software
 
@@ -102,7 +98,7 @@ def _held_by(
     """
     l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
     t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
-    memory = times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, chains)].value
+    memory = times[regions.once("near_read_latency_ns", chains)].value
 
     def held(region: float, time: float) -> float:
         if t3 > memory / 2:  # other programs use all of the last cache

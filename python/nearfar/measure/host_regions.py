@@ -60,21 +60,21 @@ class Regions:
             tuple(walked),
         )
 
-    def spaced(self, level: str, spacing: Spacing) -> Chase:
-        """Spaced chases in a level of the caches, or in memory."""
-        return Chase("thp", self.levels[level], ONCE, SPACED, spacing)
+    def once(self, level: str, chains: int = 1, spacing: Spacing | None = None) -> Chase:
+        """Chases over the region of a level that visit each line once a round."""
+        return Chase("thp", self.levels[level], ONCE, chains, spacing)
 
     def chases(self) -> tuple[Chase, ...]:
         """All chases. The chase over memory runs alone, and as several concurrent ones."""
         largest = self.levels["near_read_latency_ns"]
         spacings = [spacing for of_kind in SPACINGS.values() for spacing in of_kind]
         return (
-            *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
-            Chase("thp", largest, ONCE, AT_ONCE),
+            *map(self.once, self.levels),
+            self.once("near_read_latency_ns", AT_ONCE),
             *(
-                self.spaced(level, s)
+                self.once(level, SPACED, spacing)
                 for level in ("l1_load_ns", "near_read_latency_ns")
-                for s in spacings
+                for spacing in spacings
             ),
             *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
             *(Chase("4k", r, REVISITED, 1) for r in (*self.within, *self.walked)),
