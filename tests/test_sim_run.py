@@ -150,6 +150,7 @@ def test_a_near_memory_without_requests_is_reported(run_nearfar: RunNearfar) -> 
     assert said.startswith("no request reached near memory (hbm2-2000): all data is far")
     kept = run_nearfar(*named, "--out", "kept", "--quiet")
     assert said in kept.stderr
+    assert said in " ".join(run_nearfar("show", "kept").stdout.split())
     for placement in ("all-near", "all-far"):
         assert not simulated(run_nearfar, *named, "--placement", placement)["warnings"]
 

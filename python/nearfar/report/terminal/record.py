@@ -61,9 +61,9 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "malloc": allocators.malloc,
     "program": programs.program,
     "experiment": experiment,
-    "simulation": simulation.simulation,
-    "simulated_counts": simulation.counts,
-    "load_curve": simulation.load_curve,
+    "simulation": simulation.recorded,
+    "simulated_counts": simulation.recorded,
+    "load_curve": simulation.recorded,
     "placement": page_placement,
     "sweep": sweep,
 }

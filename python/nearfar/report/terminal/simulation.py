@@ -167,3 +167,8 @@ def simulated(result: Simulation | CountsSimulation | LoadCurve) -> RenderableTy
     if isinstance(result, CountsSimulation):
         return counts(result)
     return load_curve(result) if isinstance(result, LoadCurve) else simulation(result)
+
+
+def recorded(result: Simulation | CountsSimulation | LoadCurve) -> RenderableType:
+    """Return the result of a record with its warnings, which ``nearfar sim`` prints on stderr."""
+    return Group(simulated(result), *(Text(f"· {each}") for each in result.warnings))
