@@ -616,6 +616,50 @@ int main(int count, char** arguments) {
       pmemobj_persist(pool, pmemobj_direct(object), 8);
       pmemobj_tx_publish(&action, 1);
     } TX_END
+  } else if (!strcmp(what, "published")) { /* in one step with what refers to it */
+    struct pobj_action actions[2];
+    PMEMoid object = pmemobj_reserve(pool, &actions[0], 64, 1);
+    pmemobj_set_value(pool, &actions[1], &root->object.off, object.off);
+    pmemobj_publish(pool, actions, 2);
+    TX_BEGIN(pool) {
+      *(long*)pmemobj_direct(object) = 1; /* SITE published */
+    } TX_END
+  } else if (!strcmp(what, "linked")) { /* by the call that allocates it */
+    pmemobj_zalloc(pool, &root->object, 64, 1);
+    TX_BEGIN(pool) {
+      *(long*)pmemobj_direct(root->object) = 1; /* SITE linked */
+    } TX_END
+  } else if (!strcmp(what, "lost")) { /* the first object that refers to it is new itself */
+    PMEMoid first;
+    pmemobj_zalloc(pool, &first, 64, 1);
+    PMEMoid* second = pmemobj_direct(first);
+    pmemobj_zalloc(pool, second, 64, 1);
+    TX_BEGIN(pool) {
+      *(long*)pmemobj_direct(*second) = 1;
+      pmemobj_persist(pool, pmemobj_direct(*second), 8);
+      pmemobj_tx_add_range_direct(&root->object, sizeof first);
+      root->object = first;
+    } TX_END
+  } else if (!strcmp(what, "undone")) { /* what was stored to objects that are not there any more */
+    struct pobj_action action;
+    TX_BEGIN(pool) {
+      memset(pmemobj_direct(pmemobj_tx_alloc(64, 1)), 1, 64);
+      pmemobj_tx_abort(1);
+    } TX_END
+    memset(pmemobj_direct(pmemobj_reserve(pool, &action, 64, 1)), 1, 64);
+    pmemobj_cancel(pool, &action, 1);
+  } else if (!strcmp(what, "grown")) {
+    pmemobj_alloc(pool, &root->object, 64, 1, NULL, NULL);
+    long* before = pmemobj_direct(root->object);
+    pmemobj_realloc(pool, &root->object, 4096, 1);
+    *before = 1; /* SITE grown */
+  } else if (!strcmp(what, "dropped")) {
+    struct pobj_action action;
+    pmemobj_alloc(pool, &root->object, 64, 1, NULL, NULL);
+    long* before = pmemobj_direct(root->object);
+    pmemobj_defer_free(pool, root->object, &action);
+    pmemobj_publish(pool, &action, 1);
+    *before = 1; /* SITE dropped */
   } else if (!strcmp(what, "copied")) {
     pmemobj_memcpy(pool, root->a, what, 8, PMEMOBJ_F_MEM_NOFLUSH); /* SITE copied */
   } else if (!strcmp(what, "volatile")) {
@@ -638,6 +682,12 @@ int main(int count, char** arguments) {
         ("after", "unflushed"),
         ("flushed", "unlogged_flush"),
         ("reserved", None),
+        ("published", "unlogged"),
+        ("linked", "unlogged"),
+        ("lost", None),
+        ("undone", None),
+        ("grown", "freed_store"),
+        ("dropped", "freed_store"),
         ("copied", "unflushed"),
         ("volatile", None),
         ("cancelled", None),
@@ -660,7 +710,7 @@ def test_a_store_of_a_constructor_is_called_from_the_allocation(
 ) -> None:
     program = compile_c(tmp_path, "kept", TRANSACTIONS, "-g", "-lpmemobj")
     done = run_nearfar("crash", "lint", "--", str(program), "kept", str(tmp_path / "pool"))
-    line = TRANSACTIONS[: TRANSACTIONS.index("pmemobj_alloc")].count("\n") + 1
+    line = TRANSACTIONS[: TRANSACTIONS.index("pmemobj_alloc(pool, NULL")].count("\n") + 1
     assert re.search(
         rf"kept.c:\d+: error: .*never flushed.*\n  first called from .*:{line}\n", done.stdout
     )

@@ -88,7 +88,10 @@ def test_a_store_that_another_thread_persists(
     assert {Path(finding["store"]).name} == lines_with("handed_over", "// HANDED")
 
 
-WAYS = ("pwrite", "write", "pwritev", "sendfile", "read-only", "mprotect", "munmap")
+WAYS = (
+    *("pwrite", "write", "pwritev", "sendfile", "fallocate", "syncfs"),
+    *("read-only", "mprotect", "munmap", "head", "tail"),
+)
 
 
 @pytest.mark.parametrize("way", WAYS)

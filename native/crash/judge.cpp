@@ -226,6 +226,11 @@ void Judge::fence(Thread& thread) {
   });
 }
 
+bool Judge::is_new(std::uint64_t address) const {
+  const LineState* const line = lines_.find(address / line_bytes);
+  return line != nullptr && (line->is_new & bit(address % line_bytes / word_bytes)) != 0;
+}
+
 bool Judge::is_active(std::uint32_t transaction) const {
   for (std::uint32_t i = 0; i < head_->threads; ++i)
     if (threads_[i].active && threads_[i].transaction == transaction) return true;
@@ -310,7 +315,23 @@ void Judge::end(Thread& thread, bool committed) {
     });
     forget_durable(object);
   });
-  drain(thread.calls, [&](const Note& call) { forget_durable(call); });
+  drain(thread.calls, [&](const Note& call) {
+    if (!committed) roll_back(thread, call);
+    forget_durable(call);
+  });
+}
+
+/// What the transaction stored there is gone: the library restores bytes that were logged, and nothing
+/// refers to objects that the transaction allocated.
+void Judge::roll_back(const Thread& thread, const Note& logged) {
+  const auto number = static_cast<std::uint16_t>(&thread - threads_);
+  lines_.for_known_lines(logged.address, logged.bytes, [&](LineState& line, const LinePart& part) {
+    for_each_word((line.dirty | line.awaiting) & part.words, [&](unsigned word) {
+      if (line.thread[word] != number && line.thread[word] != any_thread) return;
+      line.dirty = without(line.dirty, bit(word));
+      line.awaiting = without(line.awaiting, bit(word));
+    });
+  });
 }
 
 /// Reports a store that was not logged before it was made.
@@ -353,6 +374,11 @@ void Judge::take(Use use, const JudgedEvent& event) {
       line.is_new = with(line.is_new, part.words);
     });
     note(thread.made, event.address, event.bytes, event.site);
+    return;
+  case Use::published:
+    lines_.for_known_lines(event.address, event.bytes, [](LineState& line, const LinePart& part) {
+      line.is_new = without(line.is_new, part.words);
+    });
     return;
   case Use::freed:
     lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {

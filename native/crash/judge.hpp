@@ -63,6 +63,7 @@ struct JudgedEvent {
 /// What the allocator does with bytes of the pool.
 enum class Use : std::uint8_t {
   allocated,     ///< an object that nothing refers to before the program says so
+  published,     ///< such an object, to which the pool refers from now on
   freed,         ///< in a transaction: when that commits
   never_durable, ///< initialized anew by each process that opens the pool
 };
@@ -92,6 +93,9 @@ public:
 
   std::uint64_t events() const { return head_->events; }
   std::uint64_t stores() const { return head_->stores; }
+  /// Whether this byte is of an object that was allocated and is not yet published: a transaction
+  /// may store to it unlogged.
+  bool is_new(std::uint64_t address) const;
   /// The judgement ran out of room, and is not complete.
   bool is_full() const { return head_->full; }
 
@@ -156,6 +160,7 @@ private:
   void log(const JudgedEvent& event);
   void begin(Thread& thread, std::uint32_t site);
   void end(Thread& thread, bool committed);
+  void roll_back(const Thread& thread, const Note& logged);
   void judge_store(const Thread& thread, const Note& store);
   bool is_active(std::uint32_t transaction) const;
   bool is_overdue(const LineState& line, unsigned word) const;

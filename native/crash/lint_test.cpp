@@ -194,6 +194,30 @@ TEST_CASE("a store to a freed object is one error, in a transaction, too") {
         Found{{Rule::freed_store, 3}});
 }
 
+TEST_CASE("a transaction logs what it stores to an object, once the object is published") {
+  CHECK(found(Program().allocate(0).begin().store(0).end().persist(0)).empty());
+  CHECK(found(Program().allocate(0).use(Use::published, 0).begin().store(0).end().persist(0)) ==
+        Found{{Rule::unlogged, 4}});
+  CHECK(found(Program()
+                  .allocate(0)
+                  .use(Use::published, 0)
+                  .begin()
+                  .snapshot(0)
+                  .store(0)
+                  .end()
+                  .persist(0))
+            .empty());
+}
+
+TEST_CASE("what an aborted transaction stored to its ranges need not be durable") {
+  CHECK(found(Program().begin().snapshot(0).store(0).abort().fence()).empty());
+  CHECK(found(Program().begin().snapshot(0).store(0).end().fence()) == Found{{Rule::unflushed, 3}});
+  CHECK(found(Program().store(8).begin().snapshot(0).store(0).abort().fence()) ==
+        Found{{Rule::unflushed, 1}});
+  CHECK(found(Program().begin().snapshot(0).store(0).abort().store(0).fence()) ==
+        Found{{Rule::unflushed, 5}});
+}
+
 TEST_CASE("a thread does not know that another has flushed its store") {
   Program both; // words of one line
   both.store(0).add(EventKind::store, 8, 8, 1).flush(0).fence();

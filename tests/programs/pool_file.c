@@ -67,12 +67,30 @@ int main(int argc, char **argv) {
     if (mprotect((void *)pool, size, PROT_READ | PROT_WRITE) != 0) return 2;
     pool[0] = 1; // STORED
     if (persists) persist(pool);
+  } else if (strcmp(way, "tail") == 0) {
+    // Memory that is not of the pool, over the second page of its mapping.
+    volatile uint64_t *const other = mmap((char *)pool + 4096, 4096, PROT_READ | PROT_WRITE,
+                                          MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    other[0] = 1;
+    pool[0] = 1; // STORED
+  } else if (strcmp(way, "head") == 0) {
+    volatile uint64_t *const second = map(fd, PROT_READ | PROT_WRITE);
+    munmap((void *)second, 4096);
+    second[512] = 1;
+    persist(second + 512);
+    pool[0] = 1; // STORED
+  } else if (strcmp(way, "fallocate") == 0) {
+    pool[0] = 2;
+    persist(pool);
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8) != 0) return 3; // STORED
+    if (persists) fsync(fd);
+    return 0;
   } else {
     pool[0] = 1; // STORED
     munmap((void *)pool, size);
   }
   if (written != 8) return 3;
-  if (persists) fsync(fd);
+  if (persists) strcmp(way, "syncfs") == 0 ? syncfs(fd) : fsync(fd);
   pool = map(fd, PROT_READ | PROT_WRITE);
   pool[8] = 1;
   persist(pool + 8);

@@ -251,7 +251,14 @@ void report_clflush(const void* at, const void* code) {
 }
 
 void report_synced(int fd, const void* code) {
-  if (!is_pool(fd)) return;
+  if (is_pool(fd)) report_all_synced(code);
+}
+
+void report_synced_file_system(int fd, const void* code) {
+  if (holds_pool(fd)) report_all_synced(code);
+}
+
+void report_all_synced(const void* code) {
   settle_stores();
   settle_stores_of_others();
   {
@@ -316,6 +323,18 @@ void report_use(Use use, const void* at, std::size_t bytes, const void* code) {
     judge()->take(use, {EventKind::store, false, author().thread, site.number,
                         static_cast<std::uint32_t>(part), region.offset + into});
   });
+}
+
+void report_published(const void* link, const void* at, std::size_t bytes, const void* code) {
+  const RecordedRegion* const region = region_of(link);
+  if (region == nullptr) return; // what refers to it is lost in a crash
+  {
+    const Lock locked;
+    if (judge() == nullptr) return;
+    const auto into = static_cast<std::uint64_t>(static_cast<const char*>(link) - region->start);
+    if (judge()->is_new(region->offset + into)) return;
+  }
+  report_use(Use::published, at, bytes, code);
 }
 
 void report_load(const void* at, std::size_t bytes, const void* code) {

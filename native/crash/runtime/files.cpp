@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -192,6 +193,17 @@ NEARFAR_EXPORT ssize_t copy_file_range(int from, off64_t* from_offset, int fd, o
                                            : write_at(fd, *offset, NEARFAR_CALLER, copy);
   return call.finish(copied, "copy_file_range()");
 }
+NEARFAR_EXPORT int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+  const auto done = static_cast<int>(system_call(SYS_fallocate, fd, mode, offset, bytes));
+  if (done == 0 && (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0)
+    report_written(fd, static_cast<std::uint64_t>(offset), static_cast<std::size_t>(bytes),
+                   NEARFAR_CALLER);
+  resized(fd);
+  return done;
+}
+NEARFAR_EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t bytes) {
+  return fallocate(fd, mode, offset, bytes);
+}
 NEARFAR_EXPORT int fsync(int fd) {
   report_synced(fd, NEARFAR_CALLER);
   return static_cast<int>(system_call(SYS_fsync, fd));
@@ -199,5 +211,13 @@ NEARFAR_EXPORT int fsync(int fd) {
 NEARFAR_EXPORT int fdatasync(int fd) {
   report_synced(fd, NEARFAR_CALLER);
   return static_cast<int>(system_call(SYS_fdatasync, fd));
+}
+NEARFAR_EXPORT int syncfs(int fd) noexcept {
+  report_synced_file_system(fd, NEARFAR_CALLER);
+  return static_cast<int>(system_call(SYS_syncfs, fd));
+}
+NEARFAR_EXPORT void sync() noexcept {
+  if (regions.count > 0) report_all_synced(NEARFAR_CALLER);
+  system_call(SYS_sync);
 }
 }

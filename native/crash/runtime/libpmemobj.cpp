@@ -59,6 +59,12 @@ char* address_of(Object object, const void* code) {
   return static_cast<char*>(direct(object));
 }
 
+void report_allocated(Object object, std::size_t bytes, const void* code) {
+  if (!started()) return;
+  if (char* const at = address_of(object, code); at != nullptr)
+    report_use(Use::allocated, at, bytes, code);
+}
+
 Freed::Freed(Object object, const void* code) : code_(code) {
   if (!started() || object.offset == 0) return;
   static auto* const size = next<std::size_t(Object)>("pmemobj_alloc_usable_size", code);

@@ -30,15 +30,20 @@ Function* next(const char* name, const void* code) {
 /// Where an object lies; null for no object.
 char* address_of(Object object, const void* code);
 
+/// A new object, which nothing refers to.
+void report_allocated(Object object, std::size_t bytes, const void* code);
+
 /// An object that is about to be freed by a caller at `code`.
 class Freed {
 public:
+  Freed() = default;
   Freed(Object object, const void* code);
   /// It is freed now.
   void report() const;
+  bool is_at(const char* at) const { return at == at_; }
 
 private:
-  const void* code_;
+  const void* code_ = nullptr;
   const char* at_ = nullptr;
   std::size_t bytes_ = 0;
 };

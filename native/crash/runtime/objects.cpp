@@ -86,17 +86,16 @@ struct Construction {
     report_use(Use::allocated, at, self.bytes, self.code);
     return self.constructor == nullptr ? 0 : self.constructor(pool, at, self.argument);
   }
-  /// There is no such object: the constructor said so, or there is no room for the object.
-  void cancel() const {
-    if (at != nullptr) report_use(Use::freed, at, bytes, code);
+  /// The object is there, and its address at `link`, or the constructor said that there is none to be,
+  /// or there is no room for it.
+  void end(bool is_made, const void* link) const {
+    if (at == nullptr) return;
+    if (is_made)
+      report_published(link, at, bytes, code);
+    else
+      report_use(Use::freed, at, bytes, code);
   }
 };
-
-void report_allocated(Object object, std::size_t bytes, const void* code) {
-  if (!started()) return;
-  if (char* const at = address_of(object, code); at != nullptr)
-    report_use(Use::allocated, at, bytes, code);
-}
 
 } // namespace
 
@@ -125,7 +124,7 @@ NEARFAR_EXPORT int pmemobj_alloc(void* pool, Object* object, std::size_t bytes, 
   static auto* const real = NEARFAR_NEXT(pmemobj_alloc);
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const int failed = real(pool, object, bytes, type, Construction::run, &made);
-  if (failed != 0) made.cancel();
+  made.end(failed == 0, object);
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_xalloc(void* pool, Object* object, std::size_t bytes, std::uint64_t type,
@@ -134,7 +133,7 @@ NEARFAR_EXPORT int pmemobj_xalloc(void* pool, Object* object, std::size_t bytes,
   static auto* const real = NEARFAR_NEXT(pmemobj_xalloc);
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const int failed = real(pool, object, bytes, type, flags, Construction::run, &made);
-  if (failed != 0) made.cancel();
+  made.end(failed == 0, object);
   return failed;
 }
 NEARFAR_EXPORT Object pmemobj_list_insert_new(void* pool, std::size_t entry, void* head,
@@ -146,29 +145,49 @@ NEARFAR_EXPORT Object pmemobj_list_insert_new(void* pool, std::size_t entry, voi
   Construction made{constructor, argument, bytes, NEARFAR_CALLER};
   const Object object =
       real(pool, entry, head, neighbor, before, bytes, type, Construction::run, &made);
-  if (object.offset == 0) made.cancel();
+  made.end(object.offset != 0, head);
   return object;
 }
 NEARFAR_EXPORT int pmemobj_zalloc(void* pool, Object* object, std::size_t bytes,
                                   std::uint64_t type) {
   static auto* const real = NEARFAR_NEXT(pmemobj_zalloc);
   const int failed = real(pool, object, bytes, type);
-  if (failed == 0 && object != nullptr) report_allocated(*object, bytes, NEARFAR_CALLER);
+  if (failed == 0 && object != nullptr) {
+    report_allocated(*object, bytes, NEARFAR_CALLER);
+    report_published(object, address_of(*object, NEARFAR_CALLER), bytes, NEARFAR_CALLER);
+  }
   return failed;
 }
-NEARFAR_EXPORT Object pmemobj_reserve(void* pool, void* action, std::size_t bytes,
-                                      std::uint64_t type) {
-  static auto* const real = NEARFAR_NEXT(pmemobj_reserve);
-  const Object object = real(pool, action, bytes, type);
-  report_allocated(object, bytes, NEARFAR_CALLER);
-  return object;
+
+namespace {
+
+/// What an object became by a call that may move it.
+void report_resized(const Freed& before, Object* object, std::size_t bytes, const void* code) {
+  if (!started()) return;
+  char* const at = address_of(*object, code);
+  if (before.is_at(at)) return report_object(at, bytes, true);
+  before.report();
+  report_allocated(*object, bytes, code);
+  report_published(object, at, bytes, code);
 }
-NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, void* action, std::size_t bytes,
-                                       std::uint64_t type, std::uint64_t flags) {
-  static auto* const real = NEARFAR_NEXT(pmemobj_xreserve);
-  const Object object = real(pool, action, bytes, type, flags);
-  report_allocated(object, bytes, NEARFAR_CALLER);
-  return object;
+
+} // namespace
+
+NEARFAR_EXPORT int pmemobj_realloc(void* pool, Object* object, std::size_t bytes,
+                                   std::uint64_t type) {
+  static auto* const real = NEARFAR_NEXT(pmemobj_realloc);
+  const Freed before(*object, NEARFAR_CALLER);
+  const int failed = real(pool, object, bytes, type);
+  if (failed == 0) report_resized(before, object, bytes, NEARFAR_CALLER);
+  return failed;
+}
+NEARFAR_EXPORT int pmemobj_zrealloc(void* pool, Object* object, std::size_t bytes,
+                                    std::uint64_t type) {
+  static auto* const real = NEARFAR_NEXT(pmemobj_zrealloc);
+  const Freed before(*object, NEARFAR_CALLER);
+  const int failed = real(pool, object, bytes, type);
+  if (failed == 0) report_resized(before, object, bytes, NEARFAR_CALLER);
+  return failed;
 }
 
 /// What lies there is initialized anew whenever the pool is opened.

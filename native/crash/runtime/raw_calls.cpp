@@ -41,8 +41,10 @@ std::optional<long> call_of_mapping(long number, const Words& given) {
 
 /// Records the flushes of a system call.
 void report_flushes(long number, const Words& given, const void* code) {
-  if (number == SYS_fsync || number == SYS_fdatasync)
-    report_synced(static_cast<int>(given[0]), code);
+  const auto fd = static_cast<int>(given[0]);
+  if (number == SYS_fsync || number == SYS_fdatasync) report_synced(fd, code);
+  if (number == SYS_syncfs) report_synced_file_system(fd, code);
+  if (number == SYS_sync) report_all_synced(code);
   if (number != SYS_msync || (given[2] & MS_SYNC) == 0) return;
   report(EventKind::flush, pointer(given[0]), static_cast<std::size_t>(given[1]), code);
   report(EventKind::fence, nullptr, 0, code);

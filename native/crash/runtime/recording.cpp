@@ -46,6 +46,7 @@ using os::page_bytes;
 constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
 constexpr char own_fault[] = "a fault is its own";         ///< of the program, in the notes
 constexpr char grown[] = "the pool has grown since it was mapped first";
+constexpr char too_many_mappings[] = "the pool is mapped more than 16 times";
 
 alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
 char log_path[4096] = "";    ///< empty: nothing is to be recorded
@@ -240,6 +241,37 @@ char* map_alias(std::size_t bytes, int fd, off_t offset) {
   return nullptr;
 }
 
+RecordedRegion part_of(const RecordedRegion& region, std::size_t from, std::size_t bytes) {
+  RecordedRegion part = region;
+  part.start += from;
+  part.bytes = bytes;
+  part.offset += from;
+  part.alias += from;
+  if (part.denied != nullptr) part.denied += from / page_bytes;
+  return part;
+}
+
+/// Ends the recording of what lies in [first, last) of a region.
+void unmap_part(int number, char* first, char* last) {
+  const RecordedRegion whole = regions.region[number];
+  first = std::max(first, whole.start);
+  last = std::min(last, whole.start + whole.bytes);
+  if (first >= last) return;
+  const auto before = static_cast<std::size_t>(first - whole.start);
+  const auto bytes = static_cast<std::size_t>(last - first);
+  const std::size_t after = whole.bytes - before - bytes;
+  const RecordedRegion gone = part_of(whole, before, bytes);
+  recording.unseen += count_unseen(gone, recording.shadow);
+  system_call(SYS_munmap, gone.alias, gone.bytes);
+  if (whole.denied != nullptr && bytes == whole.bytes)
+    system_call(SYS_munmap, whole.denied, page_count(bytes));
+  regions.region[number] = regions.region[--regions.count];
+  if (before > 0) regions.region[regions.count++] = part_of(whole, 0, before);
+  if (after == 0) return;
+  if (regions.count == Regions::most) return fail(too_many_mappings);
+  regions.region[regions.count++] = part_of(whole, before + bytes, after);
+}
+
 } // namespace
 
 bool started() { return log_path[0] != '\0'; }
@@ -276,6 +308,11 @@ bool has_failed() { return failed; }
 bool is_pool(int fd) {
   struct stat file;
   return fstat(fd, &file) == 0 && is_pool(file);
+}
+
+bool holds_pool(int fd) {
+  struct stat file;
+  return fstat(fd, &file) == 0 && pool_known && file.st_dev == pool_device;
 }
 
 void start() {
@@ -338,14 +375,15 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
     return recording.writer->other_file(path);
   }
   if (has_grown(file)) return fail(grown);
-  if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
+  if (regions.count == Regions::most) return fail(too_many_mappings);
   const auto at = static_cast<std::uint64_t>(offset);
-  const std::size_t inside =
-      std::min(bytes, static_cast<std::size_t>(std::max<off_t>(file.st_size - offset, 0)));
+  const auto left = static_cast<std::size_t>(std::max<off_t>(file.st_size - offset, 0));
+  bytes = std::min(bytes, page_count(left) * page_bytes); // an access to what follows is a SIGBUS
+  if (bytes == 0) return;
   char* const alias = map_alias(bytes, fd, offset);
   if (alias == nullptr) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  if (recording.shadow != nullptr && !compare_file(fd, at, inside))
+  if (recording.shadow != nullptr && !compare_file(fd, at, std::min(bytes, left)))
     return fail("the pool cannot be read");
   put(EventKind::fence, outside, 0, 0, nullptr, {});
   recording.writer->flush();
@@ -365,17 +403,10 @@ void unmapped(void* start, std::size_t bytes) {
   const Lock locked;
   const auto at = reinterpret_cast<std::uintptr_t>(start);
   count_generated(at, at + bytes);
-  for (int i = 0; i < regions.count; ++i) {
-    RecordedRegion& region = regions.region[i];
-    if (region.start < static_cast<char*>(start) ||
-        region.start >= static_cast<char*>(start) + bytes)
-      continue;
-    recording.unseen += count_unseen(region, recording.shadow);
-    system_call(SYS_munmap, region.alias, region.bytes);
-    if (region.denied != nullptr) system_call(SYS_munmap, region.denied, page_count(region.bytes));
-    region = regions.region[--regions.count];
-    --i;
-  }
+  char* const end = static_cast<char*>(start) + page_count(bytes) * page_bytes;
+  for (int i = regions.count - 1; i >= 0;
+       --i) // what is left of a region is added behind the others
+    unmap_part(i, static_cast<char*>(start), end);
 }
 
 void report_unseen(int count, const char* module) {

@@ -113,6 +113,8 @@ void use_thread_number(std::uint16_t number);
 
 /// Whether a descriptor is one of the pool.
 bool is_pool(int fd);
+/// Whether its file system has the pool.
+bool holds_pool(int fd);
 /// The program starts a process, which may store to the pool.
 void expect_child();
 /// Notes that a fault which is not the recorder's is about to end the program.
@@ -174,10 +176,17 @@ void report_changed(const void* at, std::size_t bytes, const void* code);
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
 void report_synced(int fd, const void* code);
+/// syncfs(): what was stored to the pool is durable, if it is in the file system of the descriptor.
+void report_synced_file_system(int fd, const void* code);
+/// sync(): what was stored to the pool is durable.
+void report_all_synced(const void* code);
 /// The program has an object there. What it holds when it is new was not stored unseen.
 void report_object(const void* at, std::size_t bytes, bool is_new);
 /// What the allocator did with these bytes, for the judge.
 void report_use(Use use, const void* at, std::size_t bytes, const void* code);
+/// A new object is published, for the judge. `link`: where the allocator has stored its address; null
+/// where that is not known.
+void report_published(const void* link, const void* at, std::size_t bytes, const void* code);
 /// A load, in a program of two hosts.
 void report_load(const void* at, std::size_t bytes, const void* code);
 /// The calling thread continues on this host.

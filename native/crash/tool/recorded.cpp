@@ -52,8 +52,8 @@ void print_log(const storelog::ReadLog& read, std::uint64_t events) {
   else if (read.unseen_bytes > 0)
     ending = at_least_words(read.unseen_bytes) + " of the pool " +
              (read.unseen_bytes > word_bytes ? "were" : "was") +
-             " stored unseen and not judged; --recorder preload sees more than instrumented "
-             "(docs/tutorials/crash.md: stored unseen)";
+             " stored unseen and not judged; if the recorder is instrumented, --recorder preload "
+             "sees more (docs/tutorials/crash.md: stored unseen)";
   std::printf("log\t%" PRIu64 "\t%zu\t%d\t%s\t%s\n", events, read.log.pool_bytes, ending.empty(),
               ending.c_str(), read.pool_path.c_str());
   for (const std::string& path : read.other_files)

@@ -13,9 +13,10 @@ from pathlib import Path
 from nearfar.process.functions import functions_at
 
 _PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)")
-#: Headers of the system, of the compiler, and those of ours that report intrinsics.
+#: Headers of the system and of the compiler, Rust's library, our header that reports intrinsics.
 _SYSTEM_HEADER = re.compile(
-    r"/usr/(local/)?(include|lib/(gcc|clang|llvm-[0-9]+))/|.*/nearfar/crash/reports\.h:"
+    r"/usr/(local/)?(include|lib/(gcc|clang|llvm-[0-9]+))/|/rustc/[0-9a-f]+/library/"
+    r"|.*/rustlib/src/rust/library/|.*/nearfar/crash/reports\.h:"
 )
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 #: Calls that are none of the program: what calls its main function, and headers of the C++ library,
@@ -97,7 +98,7 @@ def _own(frames: list[str]) -> list[str]:
 
 
 def is_of_system(line: str) -> bool:
-    """Whether a FILE:LINE is in a header of the system or of the compiler."""
+    """Whether a FILE:LINE is in a header of the system or of the compiler, or in Rust's library."""
     return bool(_SYSTEM_HEADER.match(line))
 
 

@@ -34,7 +34,7 @@ def _line(finding: LintFinding) -> str:
     for way in finding.other_calls[:_WAYS]:
         outward += f"\n  also called from {', '.join(way)}"
     if len(finding.other_calls) > _WAYS:
-        outward += f"\n  and in {len(finding.other_calls) - _WAYS} more ways"
+        outward += f"\n  and in {_count(len(finding.other_calls) - _WAYS, 'more way')}"
     return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}{outward}"
 
 
