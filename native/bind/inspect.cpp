@@ -139,8 +139,8 @@ nb::dict typed_dict(const inspect::Typed& typed) {
   }
   d["types"] = types;
   d["records"] = typed.records.count;
-  d["chunks"] = typed.slabs.chunks;
-  d["objects"] = typed.slabs.objects;
+  d["chunks"] = typed.object_chunks.count;
+  d["objects"] = typed.object_chunks.objects;
   return d;
 }
 

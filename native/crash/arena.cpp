@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "crash/hash.hpp"
+#include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "os/file_holes.hpp"
 
@@ -13,7 +14,7 @@ namespace nearfar::crash {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+using os::page_bytes;
 
 bool is_empty(const std::byte* at, std::size_t bytes) {
   return bytes == 0 || (at[0] == std::byte{0} && std::memcmp(at, at + 1, bytes - 1) == 0);
@@ -80,7 +81,7 @@ double count_images(const std::vector<Undecided>& undecided) {
 }
 
 Arena::Arena(std::size_t bytes)
-    : memory_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{4096}))),
+    : memory_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{page_bytes}))),
       bytes_(bytes), state_((bytes + line_bytes - 1) / line_bytes) {
   std::memset(memory_, 0, bytes);
 }
@@ -93,7 +94,7 @@ Arena::Arena(std::byte* shared, std::size_t bytes, int file)
 Arena::~Arena() {
   if (active_arena.arena == this) active_arena = {};
   if (shared_) return;
-  ::operator delete(memory_, std::align_val_t{4096});
+  ::operator delete(memory_, std::align_val_t{page_bytes});
 }
 
 void Arena::begin(const std::vector<Undecided>& lines, Chooser& chooser) {

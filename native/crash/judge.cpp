@@ -5,6 +5,7 @@
 
 namespace nearfar::crash {
 
+using os::page_bytes;
 using storelog::EventKind;
 using storelog::line_bytes;
 

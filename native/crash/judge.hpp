@@ -119,7 +119,6 @@ public:
 private:
   Judge(Sections sections, std::uint64_t pool_bytes, Observed observed);
 
-  static constexpr std::uint64_t page_bytes = 4096;
   static constexpr std::uint32_t max_findings = 1 << 14;
   static constexpr std::uint32_t max_notes = 1 << 28;
   static constexpr std::uint32_t max_threads = 1 << 16;

@@ -7,6 +7,7 @@
 
 namespace nearfar::crash {
 
+using os::page_bytes;
 using storelog::line_bytes;
 
 namespace {

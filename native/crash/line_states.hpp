@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/address_space.hpp"
 #include "storelog/event.hpp"
 
 namespace nearfar::crash {
@@ -108,7 +109,7 @@ public:
   LineState& add(std::uint64_t line) {
     std::uint32_t& number = states_of_lines_[line];
     if (number == 0) {
-      page_has_states_[line * storelog::line_bytes / page_bytes] = true;
+      page_has_states_[line * storelog::line_bytes / os::page_bytes] = true;
       number = new_state();
     }
     return states_[number];
@@ -161,8 +162,8 @@ public:
   void for_known_lines(std::uint64_t address, std::uint64_t bytes, const Visit& visit) const {
     const std::uint64_t end = std::min(address + bytes, pool_bytes_);
     while (address < end) {
-      if (!page_has_states_[address / page_bytes]) {
-        address = (address / page_bytes + 1) * page_bytes;
+      if (!page_has_states_[address / os::page_bytes]) {
+        address = (address / os::page_bytes + 1) * os::page_bytes;
         continue;
       }
       const LinePart part = LinePart::first_of(address, end);
@@ -172,8 +173,6 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t page_bytes = 4096;
-
   struct Head {
     std::uint32_t states; ///< the first is not used
     std::uint32_t unused; ///< a list

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "os/address_space.hpp"
+
 namespace nearfar::crash {
 
 class Sections {
@@ -14,7 +16,7 @@ public:
   /// What next<Item>(count) takes.
   template <class Item>
   static constexpr std::size_t bytes(std::uint64_t count) {
-    return (count * sizeof(Item) + page_bytes - 1) / page_bytes * page_bytes;
+    return (count * sizeof(Item) + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
   }
   template <class Item>
   Item* next(std::uint64_t count) {
@@ -22,7 +24,6 @@ public:
   }
 
 private:
-  static constexpr std::size_t page_bytes = 4096;
   std::byte* at_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 Log log_of(const std::vector<std::tuple<EventKind, std::uint64_t, unsigned>>& events) {
   Log log;
   for (const auto& [kind, address, line] : events)
-    log.events.push_back({kind, 0, marks(kind) ? 0u : 8u, address, 0,
+    log.events.push_back({kind, 0, has_range(kind) ? 8u : 0u, address, 0,
                           Site("program.c", line != 0 ? line : log.events.size() + 1)});
   return log;
 }

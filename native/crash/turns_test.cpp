@@ -17,7 +17,7 @@ struct Made {
 Log log_of(const std::vector<Made>& events, const char* file = "program.c") {
   Log log;
   for (const Made& made : events)
-    log.events.push_back({made.kind, made.thread, marks(made.kind) ? 0u : 8u, made.address, 0,
+    log.events.push_back({made.kind, made.thread, has_range(made.kind) ? 8u : 0u, made.address, 0,
                           Site(file, made.line)});
   return log;
 }

@@ -28,7 +28,7 @@ void Census::object(const Object& object) {
   add(object.internal ? internal_ : of_type(object.type), object);
 }
 
-void Census::run(const Run& run, const Chunk& chunk, std::uint64_t used_blocks) {
+void Census::run(const Run& run, const ChunkGroup& chunk, std::uint64_t used_blocks) {
   if (runs_.size() >= max_kinds && !runs_.contains(run.block_bytes)) return;
   RunCount& count = runs_[run.block_bytes];
   ++count.runs;

@@ -21,14 +21,14 @@ struct RunCount {
   std::uint64_t used_blocks = 0;
 };
 
-/// A hostile file may have as many types as objects: those after the first ones are counted
-/// together.
+/// A hostile file may have as many types as objects, and as many block sizes as runs. Types after
+/// the first `max_kinds` are counted together; runs of block sizes after those are not counted.
 class Census final : public ObjectSink {
 public:
   static constexpr std::size_t max_kinds = 4096;
 
   void object(const Object& object) override;
-  void run(const Run& run, const Chunk& chunk, std::uint64_t used_blocks) override;
+  void run(const Run& run, const ChunkGroup& chunk, std::uint64_t used_blocks) override;
 
   const std::unordered_map<std::uint64_t, TypeCount>& types() const { return types_; }
   const TypeCount& further_types() const { return further_; }

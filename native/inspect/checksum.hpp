@@ -31,8 +31,8 @@ private:
   std::uint32_t high_;
 };
 
-/// The checksum of `bytes` whose eight bytes at `own` (a multiple of four) count as zero, and all
-/// from `end` on.
+/// The checksum of `bytes`. Two parts count as zero: the eight bytes at `own` (a multiple of four),
+/// where the checksum is stored, and all bytes from `end` on.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::size_t own, std::size_t end);
 
 /// The same with no other bytes left out.

@@ -19,7 +19,10 @@ enum class Severity : unsigned char {
 
 struct Finding {
   Severity severity;
-  const char* part; ///< "header", "descriptor", "lane", "heap", "run", "object", "root", "types"
+  /// Of libpmemobj's format: "header", "descriptor", "lane", "heap", "run", "object", "root". Of
+  /// nearfar's (poolformat/heads.hpp): "nearfar" for the PoolHead, "store" for the StoreHead,
+  /// "types", "log", "directory", "chunk"; "link" for one between objects.
+  const char* part;
   Offset offset;    ///< in the file, of the bytes that are wrong
   std::string text; ///< a sentence without a full stop
 };

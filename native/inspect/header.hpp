@@ -19,8 +19,8 @@ enum class FileKind : unsigned char {
   other,    ///< not a pool
 };
 
-/// By the signature; if that is damaged, by two other parts that only a pool of libpmemobj
-/// has.
+/// By the signature. If that is damaged, a file is a pool of libpmemobj if its descriptor has the
+/// right checksum, or if a heap's signature is where its descriptor says.
 FileKind identify(const PoolView& view);
 
 using Uuid = std::array<std::uint8_t, uuid_bytes>;

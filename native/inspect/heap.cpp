@@ -60,9 +60,9 @@ public:
 
 private:
   void walk_chunks(Offset zone, std::uint32_t chunks, Zones& zones);
-  bool check_chunk(const Chunk& chunk, std::uint32_t left);
-  void check_run_data(const Chunk& chunk);
-  void count(const Chunk& chunk, Zones& zones);
+  bool check_chunk(const ChunkGroup& chunk, std::uint32_t left);
+  void check_run_data(const ChunkGroup& chunk);
+  void count(const ChunkGroup& chunk, Zones& zones);
 
   Window window_;
   Findings& findings_;
@@ -94,9 +94,9 @@ void ZoneWalker::walk_chunks(Offset zone, std::uint32_t chunks, Zones& zones) {
     const Offset at = zone + zone_head_bytes + 8 * Offset{i};
     const std::byte* header = window_.at(at, 8);
     if (header == nullptr) return findings_.unreadable(part, at, 8);
-    const Chunk chunk{at, zone + zone_meta_bytes + chunk_bytes * i, load<std::uint32_t>(header + 4),
-                      static_cast<ChunkType>(load<std::uint16_t>(header)),
-                      load<std::uint16_t>(header + 2)};
+    const ChunkGroup chunk{
+        at, zone + zone_meta_bytes + chunk_bytes * i, load<std::uint32_t>(header + 4),
+        static_cast<ChunkType>(load<std::uint16_t>(header)), load<std::uint16_t>(header + 2)};
     if (!check_chunk(chunk, chunks - i)) return;
     if (chunk.type == ChunkType::run) check_run_data(chunk);
     count(chunk, zones);
@@ -105,7 +105,7 @@ void ZoneWalker::walk_chunks(Offset zone, std::uint32_t chunks, Zones& zones) {
   }
 }
 
-bool ZoneWalker::check_chunk(const Chunk& chunk, std::uint32_t left) {
+bool ZoneWalker::check_chunk(const ChunkGroup& chunk, std::uint32_t left) {
   const bool known = chunk.type == ChunkType::free || chunk.type == ChunkType::used ||
                      chunk.type == ChunkType::run;
   if (!known)
@@ -124,7 +124,7 @@ bool ZoneWalker::check_chunk(const Chunk& chunk, std::uint32_t left) {
 }
 
 /// The further chunks of a run contain the distance to its first chunk.
-void ZoneWalker::check_run_data(const Chunk& chunk) {
+void ZoneWalker::check_run_data(const ChunkGroup& chunk) {
   for (std::uint32_t i = 1; i < chunk.count; ++i) {
     const Offset at = chunk.header + 8 * Offset{i};
     const std::byte* header = window_.at(at, 8);
@@ -137,7 +137,7 @@ void ZoneWalker::check_run_data(const Chunk& chunk) {
   }
 }
 
-void ZoneWalker::count(const Chunk& chunk, Zones& zones) {
+void ZoneWalker::count(const ChunkGroup& chunk, Zones& zones) {
   if (chunk.type == ChunkType::free) zones.free_chunks += chunk.count;
   if (chunk.type == ChunkType::used) zones.large_chunks += chunk.count;
   if (chunk.type == ChunkType::run) zones.run_chunks += chunk.count;

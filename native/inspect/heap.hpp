@@ -8,7 +8,7 @@
 namespace nearfar::inspect {
 
 /// Adjacent chunks with one header: free, one large object, or a run of equal blocks.
-struct Chunk {
+struct ChunkGroup {
   Offset header;       ///< where its eight bytes of header lie
   Offset data;         ///< where its first byte lies
   std::uint32_t count; ///< of chunks
@@ -27,8 +27,8 @@ struct Zones {
   std::uint64_t large_chunks = 0;
 };
 
-/// Called for each such sequence of chunks, in ascending order.
-using ChunkSink = std::function<void(const Chunk&)>;
+/// Called for each group of chunks, in ascending order.
+using ChunkSink = std::function<void(const ChunkGroup&)>;
 
 /// Checks the heap's header and walks all zones. Requires a usable descriptor.
 Zones walk_heap(const PoolView& view, const Descriptor& descriptor, Findings& findings,

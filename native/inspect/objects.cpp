@@ -17,7 +17,7 @@ std::uint64_t low_bits(std::uint32_t count) {
 
 } // namespace
 
-void ObjectWalker::walk(const Chunk& chunk) {
+void ObjectWalker::walk(const ChunkGroup& chunk) {
   if (chunk.type == ChunkType::used) walk_large(chunk);
   if (chunk.type == ChunkType::run) walk_run(chunk);
 }
@@ -51,7 +51,7 @@ bool ObjectWalker::read_header(Offset at, std::uint16_t flags, Object& object) {
   return false;
 }
 
-void ObjectWalker::walk_large(const Chunk& chunk) {
+void ObjectWalker::walk_large(const ChunkGroup& chunk) {
   Object object{};
   object.block_bytes = chunk.bytes();
   if (!read_header(chunk.data, chunk.flags, object)) return;
@@ -87,7 +87,7 @@ void ObjectWalker::check_padding(const Run& run) {
   }
 }
 
-void ObjectWalker::walk_run(const Chunk& chunk) {
+void ObjectWalker::walk_run(const ChunkGroup& chunk) {
   Run run;
   if (!read_run(blocks_, chunk, run, findings_)) return;
   check_padding(run);
@@ -103,7 +103,7 @@ void ObjectWalker::walk_run(const Chunk& chunk) {
 }
 
 /// The objects whose first block has its bit in one word; none reaches into the next word.
-bool ObjectWalker::walk_word(const Run& run, const Chunk& chunk, std::uint32_t index,
+bool ObjectWalker::walk_word(const Run& run, const ChunkGroup& chunk, std::uint32_t index,
                              std::uint64_t word) {
   while (word != 0) {
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(word));
@@ -116,8 +116,8 @@ bool ObjectWalker::walk_word(const Run& run, const Chunk& chunk, std::uint32_t i
 }
 
 /// Number of blocks of the object that begins at `block`; `bits` are its own and those behind it.
-std::uint32_t ObjectWalker::object_in_run(const Run& run, const Chunk& chunk, std::uint32_t block,
-                                          std::uint64_t bits) {
+std::uint32_t ObjectWalker::object_in_run(const Run& run, const ChunkGroup& chunk,
+                                          std::uint32_t block, std::uint64_t bits) {
   const Offset at = run.first + run.block_bytes * block;
   Object object{};
   object.block_bytes = run.block_bytes;

@@ -22,7 +22,7 @@ public:
   virtual ~ObjectSink() = default;
   virtual void object(const Object& object) = 0;
   /// Called before the objects of a run, with its blocks in use.
-  virtual void run(const Run&, const Chunk&, std::uint64_t /*used_blocks*/) {}
+  virtual void run(const Run&, const ChunkGroup&, std::uint64_t /*used_blocks*/) {}
 };
 
 /// For callers that only require counts.
@@ -37,15 +37,15 @@ public:
       : bitmap_(view), blocks_(view), findings_(findings), sink_(sink) {}
 
   /// The objects of chunks with one header.
-  void walk(const Chunk& chunk);
+  void walk(const ChunkGroup& chunk);
 
 private:
-  void walk_large(const Chunk& chunk);
-  void walk_run(const Chunk& chunk);
+  void walk_large(const ChunkGroup& chunk);
+  void walk_run(const ChunkGroup& chunk);
   std::uint64_t used_blocks(const Run& run);
   void check_padding(const Run& run);
-  bool walk_word(const Run& run, const Chunk& chunk, std::uint32_t index, std::uint64_t word);
-  std::uint32_t object_in_run(const Run& run, const Chunk& chunk, std::uint32_t block,
+  bool walk_word(const Run& run, const ChunkGroup& chunk, std::uint32_t index, std::uint64_t word);
+  std::uint32_t object_in_run(const Run& run, const ChunkGroup& chunk, std::uint32_t block,
                               std::uint64_t bits);
   bool read_header(Offset at, std::uint16_t flags, Object& object);
 

@@ -22,7 +22,7 @@ public:
     }
     next_.object(object);
   }
-  void run(const Run& run, const Chunk& chunk, std::uint64_t used) override {
+  void run(const Run& run, const ChunkGroup& chunk, std::uint64_t used) override {
     next_.run(run, chunk, used);
   }
 
@@ -49,20 +49,20 @@ private:
 
 /// The opener checks zones and chunks before it replays any log.
 void check_unrecovered(const PoolView& view, PoolReport& pool) {
-  walk_heap(view, pool.descriptor, pool.findings, [](const Chunk&) {});
+  walk_heap(view, pool.descriptor, pool.findings, [](const ChunkGroup&) {});
 }
 
 void walk_objects(const PoolView& view, ObjectSink& sink, PoolReport& pool) {
   NamedObjects named(pool, sink);
   ObjectWalker walker(view, pool.findings, named);
   pool.zones = walk_heap(view, pool.descriptor, pool.findings,
-                         [&](const Chunk& chunk) { walker.walk(chunk); });
+                         [&](const ChunkGroup& chunk) { walker.walk(chunk); });
   named.report(pool.findings);
 }
 
 } // namespace
 
-void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
+void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed_sink,
              PoolReport& pool) {
   pool.file_bytes = view.size();
   pool.header = read_header(view, pool.findings);
@@ -74,7 +74,7 @@ void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, Obj
   if (pool.lanes.replayed) {
     const PoolView& seen = pending ? static_cast<const PoolView&>(recovered) : view;
     walk_objects(seen, sink, pool);
-    pool.typed = examine_typed(seen, pool.descriptor, recovered, pool.findings, typed);
+    pool.typed = examine_typed(seen, pool.descriptor, recovered, pool.findings, typed_sink);
     return;
   }
   pool.findings.note(

@@ -28,9 +28,9 @@ struct PoolReport {
 PoolReport examine(const PoolView& view);
 
 /// Reads header, descriptor and lanes, replays the logs into `recovered`, then passes each object
-/// to `sink` and each object in typed-layer chunks to `typed`. Fills `pool`. examine(view) is this
-/// with counting sinks.
-void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
+/// to `sink` and each object in chunks of the typed layer to `typed_sink`. Fills `pool`.
+/// examine(view) is this with counting sinks.
+void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed_sink,
              PoolReport& pool);
 
 } // namespace nearfar::inspect

@@ -43,7 +43,7 @@ bool PatchedView::store(Offset offset, std::uint64_t word) {
   std::memcpy(bytes, &word, sizeof word);
   for (std::size_t i = 0; i < sizeof bytes; ++i) {
     const Offset at = offset + i;
-    auto [slot, fresh] = lines_.try_emplace(at / 8);
+    auto [slot, fresh] = words_.try_emplace(at / 8);
     if (fresh && !below_.read(at / 8 * 8, slot->second.data(), 8)) slot->second = {};
     slot->second[at % 8] = bytes[i];
   }
@@ -52,8 +52,8 @@ bool PatchedView::store(Offset offset, std::uint64_t word) {
 
 bool PatchedView::read(Offset offset, void* to, std::size_t bytes) const {
   if (!below_.read(offset, to, bytes)) return false;
-  for (auto slot = lines_.lower_bound(offset / 8);
-       slot != lines_.end() && slot->first * 8 < offset + bytes; ++slot)
+  for (auto slot = words_.lower_bound(offset / 8);
+       slot != words_.end() && slot->first * 8 < offset + bytes; ++slot)
     for (std::size_t i = 0; i < 8; ++i) {
       const Offset at = slot->first * 8 + i;
       if (at >= offset && at - offset < bytes)
@@ -62,14 +62,16 @@ bool PatchedView::read(Offset offset, void* to, std::size_t bytes) const {
   return true;
 }
 
-/// Sequential access reads ahead; a jump reads the page around it.
+/// Access behind the window's beginning reads ahead; access a little before it (`back`) reads what
+/// lies before; any other access reads its page.
 const std::byte* Window::fill(Offset offset, std::size_t bytes) {
   const Offset size = view_->size();
   if (!within(size, offset, bytes)) return nullptr;
   const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + max_bytes;
   const bool back = offset < begin_ && begin_ - offset <= max_bytes && bytes <= page_bytes;
   Offset begin = onward ? offset : offset / page_bytes * page_bytes;
-  if (back) begin -= std::min<Offset>(begin, max_bytes - 2 * page_bytes);
+  if (back) // two pages are for the requested bytes, which may lie in two
+    begin -= std::min<Offset>(begin, max_bytes - 2 * page_bytes);
   const Offset least = offset - begin + bytes;
   const std::size_t wanted =
       std::min(std::max<Offset>(least, onward ? max_bytes : page_bytes), size - begin);

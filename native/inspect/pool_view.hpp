@@ -86,7 +86,7 @@ public:
 
 private:
   const PoolView& below_;
-  std::map<Offset, std::array<std::byte, 8>> lines_; ///< by offset / 8: the eight bytes there
+  std::map<Offset, std::array<std::byte, 8>> words_; ///< by offset / 8: the eight bytes there
 };
 
 /// A buffer that turns small reads, most of them in ascending order, into few large ones.

@@ -16,8 +16,8 @@ constexpr Offset line_words = line_bytes / 8;
 
 Offset rounded_up(Offset value, Offset step) { return (value + step - 1) / step * step; }
 
-/// Words that a flexible bitmap takes: one bit a block that would fit if there were no bitmap, so
-/// that head and bitmap together end with a cache line.
+/// Words that a flexible bitmap takes: a bit for each block that would fit if there were no bitmap,
+/// rounded up so that head and bitmap together end with a cache line.
 Offset flexible_words(Offset content, Offset block_bytes) {
   const Offset blocks = content / block_bytes;
   const Offset words = (blocks + bits_per_word - 1) / bits_per_word;
@@ -31,7 +31,7 @@ Offset object_header_bytes(std::uint16_t chunk_flags) {
   return (chunk_flags & flag_no_header) != 0 ? 0 : 64;
 }
 
-bool read_run(Window& window, const Chunk& chunk, Run& run, Findings& findings) {
+bool read_run(Window& window, const ChunkGroup& chunk, Run& run, Findings& findings) {
   const std::byte* head = window.at(chunk.data, run_head_bytes);
   if (head == nullptr) {
     findings.unreadable(part, chunk.data, run_head_bytes);

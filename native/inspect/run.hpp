@@ -19,6 +19,6 @@ struct Run {
 Offset object_header_bytes(std::uint16_t chunk_flags);
 
 /// Reads the head of a run and computes its layout; false, with a finding, if it is invalid.
-bool read_run(Window& window, const Chunk& chunk, Run& run, Findings& findings);
+bool read_run(Window& window, const ChunkGroup& chunk, Run& run, Findings& findings);
 
 } // namespace nearfar::inspect

@@ -16,7 +16,7 @@ Typed examine_typed(const PoolView& seen, const Descriptor& descriptor, PatchedV
   const PoolView& after = typed.records.count != 0 ? recovered : seen;
   if (typed.records.count != 0) // the first page of the directory may be new
     typed.store.directory = read_object_store(after, descriptor, findings).directory;
-  typed.slabs = walk_slabs(after, descriptor, typed.store, findings, sink);
+  typed.object_chunks = walk_object_chunks(after, descriptor, typed.store, findings, sink);
   return typed;
 }
 

@@ -1,5 +1,6 @@
-// Pools that the typed layer itself made, as the inspector sees them. Links persist, as no file of
-// the layer may: what writes a pool must not be what reads it as bytes.
+// Pools that the typed layer itself made, as the inspector sees them. This test is linked with
+// `persist`; the layer `inspect` must not be, because the code that reads the bytes of a pool must
+// not be the code that wrote them.
 #include "inspect/typed.hpp"
 
 #include <doctest/doctest.h>
@@ -79,7 +80,7 @@ TEST_CASE("a typed pool is described by its types, and unlinked objects are lost
     CHECK(seen.reach.lost == 0);
     if (path == persist::Path::redo) {
       CHECK(seen.pool.typed.records.count == 100);
-      CHECK(seen.pool.typed.slabs.objects == 100);
+      CHECK(seen.pool.typed.object_chunks.objects == 100);
     }
     // The chain loses its last fifty nodes, which are not freed.
     REQUIRE(bool(made->transact([&](auto& tx) {

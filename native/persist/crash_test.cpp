@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t pool_bytes = 1 << 20;
 constexpr std::size_t words = 16;
 constexpr std::size_t links = 4;
-constexpr std::uint32_t object_words[] = {4,
-                                          120}; ///< logged with the record, and durable before it
+/// The content of the small object is in the record; that of the large one is durable before it.
+constexpr std::uint32_t object_words[] = {4, 120};
 
 struct Root {
   std::uint64_t word[words];

@@ -34,7 +34,7 @@ public:
     }
   }
   bool empty() const { return lines_.empty(); }
-  /// One line of each `unit` bytes (a power of two) that has changed lines.
+  /// The changed lines; of those in one block of `unit` bytes (a power of two), only one.
   const std::vector<std::uint64_t>& one_a_unit(std::uint64_t unit) {
     if (unit > line_bytes) {
       std::sort(lines_.begin(), lines_.end());

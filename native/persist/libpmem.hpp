@@ -8,8 +8,9 @@
 
 namespace nearfar::persist {
 
-/// The function of that name in libpmem itself, which the dynamic linker searches after nearfar's
-/// definitions. Not found by the library's name, because wheels contain it under another one.
+/// The function of that name in libpmem itself. RTLD_NEXT finds it, because the dynamic linker
+/// searches libpmem after nearfar's definitions. A search in the library's file would require its
+/// name, and wheels rename the file.
 template <class Function>
 Function* libpmem_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -9,8 +9,9 @@ namespace nearfar::persist {
 namespace {
 
 constexpr std::uint64_t line = os::cache_line_bytes;
-constexpr std::uint64_t slab_bytes =
-    (256 << 10) - 128; ///< with libpmemobj's own: one of its chunks
+/// Bytes of a chunk of several objects: one of libpmemobj's chunks, less what libpmemobj and
+/// Pool::allocate() put before it.
+constexpr std::uint64_t slab_bytes = (256 << 10) - 128;
 constexpr std::uint64_t largest_in_slab = 8 << 10;
 constexpr std::uint64_t directory_type = 0x646972; // for pmempool info
 constexpr std::uint64_t chunk_type = 0x736c6162;

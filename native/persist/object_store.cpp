@@ -11,7 +11,7 @@ constexpr std::uint64_t log_type = 0x6c6f67;
 } // namespace
 
 /// Reports stores to a range, and makes them durable.
-void ObjectStore::keep(const void* at, std::size_t bytes, Site site) {
+void ObjectStore::make_durable(const void* at, std::size_t bytes, Site site) {
   storelog::store(at, bytes, site);
   write_back_.flush(at, bytes, site);
   write_back_.fence(site);
@@ -25,7 +25,7 @@ Status ObjectStore::write_types() {
   std::byte* at = storage_.base + head()->types;
   std::memcpy(at, schema_.types.data(), types);
   if (links > 0) std::memcpy(at + types, schema_.links.data(), links);
-  keep(at, types + links);
+  make_durable(at, types + links);
   return Done{};
 }
 
@@ -38,8 +38,8 @@ ObjectStore::create(const StorageView& storage, const Schema& schema, const Stor
         .try_next("use the redo path");
   std::unique_ptr<ObjectStore> store(new ObjectStore(storage, schema));
   StoreHead& head = *store->head();
-  for (std::uint64_t* const left : {&head.types, &head.log}) // by an interrupted creation
-    if (Status s = storage.allocator->release(left); !s) return s.error();
+  for (std::uint64_t* const link : {&head.types, &head.log}) // an interrupted creation may set them
+    if (Status s = storage.allocator->release(link); !s) return s.error();
   head.layout_hash = schema.hash;
   head.path = options.path;
   head.type_count = static_cast<std::uint32_t>(schema.types.size());
@@ -52,9 +52,9 @@ ObjectStore::create(const StorageView& storage, const Schema& schema, const Stor
       return s.error();
     head.log_start = 1; // an empty line, all zeros, is never record number 1
   }
-  store->keep(&head, sizeof head);
+  store->make_durable(&head, sizeof head);
   head.magic = StoreHead::expected_magic;
-  store->keep(&head.magic, sizeof head.magic);
+  store->make_durable(&head.magic, sizeof head.magic);
   if (Status s = store->start(); !s) return s.error();
   return store;
 }

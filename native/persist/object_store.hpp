@@ -74,7 +74,8 @@ private:
       : storage_(storage), schema_(schema), write_back_(storage.durability) {}
 
   StoreHead* head() const { return reinterpret_cast<StoreHead*>(storage_.root); }
-  void keep(const void* at, std::size_t bytes, Site site = Site::current());
+  /// Reports stores to [at, at + bytes), and writes them back.
+  void make_durable(const void* at, std::size_t bytes, Site site = Site::current());
   Status write_types();
   Status start();
   Status check_head() const;

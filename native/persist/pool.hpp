@@ -1,8 +1,9 @@
 // Persistent pools: files of libpmemobj, so that `pmempool info|check` and all of PMDK's tools work
 // on them. They contain the objects of the typed layer and of structures.
 //
-// Contents       libpmemobj's heap, and in its root object first a PoolHead (below), then the
-//                owner's root, zeroed when the pool is created. All links are offsets from base().
+// Contents       libpmemobj's heap, and in its root object first a PoolHead (poolformat/heads.hpp),
+//                then the root of the pool's owner: the typed layer or a structure. The root is
+//                zeroed when the pool is created. All links are offsets from base().
 // Place          a tier that can hold one: shm:FILE (a tmpfs emulates persistent memory),
 //                fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A directory
 //                instead of a file makes a pool without a name, which is removed when it is closed,
@@ -62,9 +63,10 @@ class Pool {
 public:
   static Result<Pool> create(const tier::Spec& place, const Layout& layout,
                              const PoolOptions& options);
-  /// `unfinished`: how to finish a pool whose creation a crash has interrupted; null: refuse it.
+  /// A pool whose creation a crash has interrupted is finished with the options `finish_with`, or
+  /// refused if that is null.
   static Result<Pool> open(const tier::Spec& place, const Layout& layout,
-                           const PoolOptions* unfinished = nullptr);
+                           const PoolOptions* finish_with = nullptr);
   Pool(Pool&&) = default; // and no copies; destruction closes
   Pool& operator=(Pool&&) = default;
 
@@ -94,7 +96,7 @@ public:
   bool is_pmem() const { return is_pmem_; }
   bool zero_on_free() const { return (head_->flags & 1u) != 0; }
   const std::string& path() const { return path_; }
-  /// For code that calls libpmemobj itself (transactions of the compatible path).
+  /// For code that calls libpmemobj itself, such as transactions on the undo path.
   pmemobjpool* handle() const { return pool_.get(); }
 
 private:

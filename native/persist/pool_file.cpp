@@ -141,8 +141,8 @@ void PoolFile::remove_name() const {
 void PoolFile::remove() {
   if (file_.fd() < 0)
     os::remove_file(path_.c_str());
-  else
-    clear_ = clear_ || name_ == path_; // of a device; a node's memory goes by itself
+  else if (name_ == path_) // a device; the memory of a node, named "numa:N", needs no removal
+    clear_ = true;
 }
 
 } // namespace nearfar::persist

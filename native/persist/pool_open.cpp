@@ -190,8 +190,8 @@ Result<Pool> Pool::attach(const Opened& opened, const tier::Spec& place, const c
     pool.durability_ = Durability::msync;
   else
     pool.durability_ = pmem_has_auto_flush() == 1 ? Durability::fence : Durability::flush;
-  // `nearfar crash run` sets PMEM_IS_PMEM_FORCE. Its recorder sees msync(), too, and an image that
-  // it starts the program on is thrown away.
+  // `nearfar crash run` sets PMEM_IS_PMEM_FORCE, which does no harm there: its recorder takes both
+  // flushes and msync() into account, and it deletes the images on which it starts the program.
   const bool is_tested = nearfar_crash_fence != nullptr || getenv("NEARFAR_CRASH_IMAGE") != nullptr;
   if (place.kind->persists == tier::Persists::by_msync && pool.is_pmem() && !is_tested)
     return Error::make(Errc::unsupported,
@@ -244,7 +244,7 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
 }
 
 Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout,
-                        const PoolOptions* unfinished) {
+                        const PoolOptions* finish_with) {
   if (Status s = check_kind(place); !s) return s.error();
   if (place.kind->persists == tier::Persists::emulated)
     if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
@@ -263,8 +263,8 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout,
   if (!pool) return pool.error();
   pool->file_ = std::move(*file);
   const auto find = [&]() -> Status {
-    if (unfinished == nullptr || pool->has_root()) return pool->find_root();
-    PoolOptions options = *unfinished;
+    if (finish_with == nullptr || pool->has_root()) return pool->find_root();
+    PoolOptions options = *finish_with;
     options.bytes = *size;
     return pool->make_root(options);
   };

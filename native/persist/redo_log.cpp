@@ -15,7 +15,10 @@ RecordHead head_of(const std::byte* record) {
   return head;
 }
 
-void change(std::byte* at, const RecordEntry& entry) {
+} // namespace
+
+void apply_entry(const RecordEntry& entry, std::byte* base) {
+  std::byte* at = base + entry.offset;
   switch (entry.kind) {
   case RecordEntry::Kind::write: store_value(at, entry.data, entry.bytes); return;
   case RecordEntry::Kind::set_bits:
@@ -27,8 +30,6 @@ void change(std::byte* at, const RecordEntry& entry) {
   case RecordEntry::Kind::zero: std::memset(at, 0, entry.operand()); return;
   }
 }
-
-} // namespace
 
 const std::byte* RedoLog::fetch(std::uint64_t lsn) const {
   const std::byte* record = line(lsn);
@@ -64,9 +65,9 @@ Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites
 
 void RedoLog::apply(const std::byte* record, std::uint32_t bytes, const Site* sites) {
   poolformat::each_entry(record, bytes, [&](const RecordEntry& entry) {
-    std::byte* at = place_.base + entry.offset;
-    change(at, entry);
-    storelog::store(at, entry.reach(), sites != nullptr ? *sites++ : Site::current());
+    apply_entry(entry, place_.base);
+    storelog::store(place_.base + entry.offset, entry.reach(),
+                    sites != nullptr ? *sites++ : Site::current());
     dirty_.add(entry.offset, entry.reach());
   });
 }

@@ -46,6 +46,9 @@ struct LogPlace {
 
 inline constexpr std::size_t smallest_log_lines = 16;
 
+/// Makes the change of one entry in the pool at `base`; does not write it back.
+void apply_entry(const RecordEntry& entry, std::byte* base);
+
 class RedoLog {
 public:
   RedoLog(const LogPlace& place, WriteBack& write_back)

@@ -15,7 +15,7 @@ constexpr std::size_t pool_bytes = 16 << 10;
 constexpr std::size_t log_at = 8 << 10;
 constexpr std::size_t log_lines = 32;
 
-/// Memory with a log: words from 128 on are the data, the word at 64 is `start`.
+/// Memory with a log. The data are words from byte 128 on; the word at byte 64 is `start`.
 struct Rig {
   test::Memory memory{pool_bytes, 4096};
   WriteBack write_back{Durability::flush};
@@ -101,7 +101,7 @@ TEST_CASE("a torn record is not applied, wherever it is torn") {
   }
 }
 
-TEST_CASE("what follows a torn record is not applied either, and is never taken up later") {
+TEST_CASE("what follows a torn record is not applied, neither at recovery nor later") {
   Rig rig;
   commit(rig, {{0, 1}});
   commit(rig, {{1, 2}});
@@ -112,6 +112,14 @@ TEST_CASE("what follows a torn record is not applied either, and is never taken 
   CHECK(*torn.log.recover() == 1);
   CHECK(torn.word(1) == 0);
   CHECK(torn.word(2) == 0);
+  for (std::size_t later = 1; later <= 4; ++later) { // up to the line of the third record
+    commit(torn, {{3, later}});
+    Rig again(torn);
+    CHECK(*again.log.recover() == later);
+    CHECK(again.word(1) == 0);
+    CHECK(again.word(2) == 0);
+    CHECK(again.word(3) == later);
+  }
 }
 
 TEST_CASE("the ring wraps, and only what it still has to keep is replayed") {

@@ -30,7 +30,8 @@ public:
         !word_.compare_exchange_strong(word, word + 1, std::memory_order_acquire,
                                        std::memory_order_relaxed)) [[unlikely]]
       wait_until([](std::uint32_t seen) {
-        if (seen == waiting) return std::uint32_t{1}; // all who wait have been woken
+        // The last reader has left, and has woken all threads that waited: the bit has no use.
+        if (seen == waiting) return std::uint32_t{1};
         return (seen & (writer | waiting)) == 0 ? seen + 1 : seen;
       });
   }

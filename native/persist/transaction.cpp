@@ -160,12 +160,7 @@ Transaction::Taken* Transaction::taken_at(std::uint64_t offset) {
   return nullptr;
 }
 
-bool Transaction::takes(std::uint64_t offset) const {
-  return std::any_of(taken_.begin(), taken_.end(),
-                     [&](const Taken& t) { return t.offset == offset && !t.published; });
-}
-
-std::uint64_t Transaction::take(std::uint32_t type, std::size_t bytes, Site) {
+std::uint64_t Transaction::take(std::uint32_t type, std::size_t bytes) {
   if (failed()) return 0;
   return begun_undo_ ? take_undo(type, bytes) : take_redo(type, bytes);
 }
@@ -236,15 +231,11 @@ void Transaction::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::u
 }
 
 void Transaction::store_unlogged(const Unlogged& change) const {
-  if (change.kind == RecordEntry::Kind::write) {
-    std::memcpy(change.at, change.bytes.data(), change.bytes.size());
-  } else {
-    auto* word = reinterpret_cast<std::uint64_t*>(change.at);
-    std::uint64_t mask = 0;
-    std::memcpy(&mask, change.bytes.data(), sizeof mask);
-    *word = change.kind == RecordEntry::Kind::set_bits ? *word | mask : *word & ~mask;
-  }
-  storelog::store(change.at, change.bytes.size(), change.site);
+  const RecordEntry entry{static_cast<std::uint64_t>(change.at - store_->storage_.base),
+                          change.kind, static_cast<std::uint32_t>(change.bytes.size()),
+                          change.bytes.data()};
+  apply_entry(entry, store_->storage_.base);
+  storelog::store(change.at, entry.reach(), change.site);
 }
 
 void Transaction::free(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
@@ -338,7 +329,7 @@ void Transaction::give_back() {
     if (store_->overwrites(taken.type)) {
       std::byte* at = store_->storage_.base + taken.offset;
       std::memset(at, 0, taken.bytes);
-      store_->keep(at, taken.bytes);
+      store_->make_durable(at, taken.bytes);
     }
     store_->heap_->give_back(taken.offset);
   }

@@ -2,8 +2,8 @@
 //
 // Redo path      Writes are appended to a log record in volatile memory; find() returns the
 //                thread's own writes; the pool changes only at commit. Abort discards the record.
-// Undo path      Each range is snapshotted once by libpmemobj, then stored in place. Ranges that
-//                overlap or adjoin a known one are merged.
+// Undo path      Each range is snapshotted once by libpmemobj, then stored in place. A range that
+//                begins within a known range or at its end extends that range.
 // Failures       a failed operation (no memory, no log space, an address outside of the pool) marks
 //                it rollback-only: later calls do nothing, commit() aborts and returns the first
 //                error.
@@ -58,7 +58,7 @@ public:
 
   /// Reserves memory for `bytes` of a type; offset 0 if there is none. It is freed at the end
   /// unless it was published.
-  std::uint64_t take(std::uint32_t type, std::size_t bytes, Site site = Site::current());
+  std::uint64_t take(std::uint32_t type, std::size_t bytes);
   /// Turns reserved and filled memory into an object when this transaction commits. The caller
   /// writes the link to it.
   void publish(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
@@ -76,7 +76,6 @@ public:
   }
   bool failed() const { return error_.has_value(); }
   const std::optional<Error>& error() const { return error_; }
-  bool takes(std::uint64_t offset) const; ///< whether it is taken here and not yet published
 
 private:
   static constexpr std::size_t inline_bytes = 1024; ///< whole lines, as RedoLog::commit() wants
@@ -94,7 +93,9 @@ private:
     bool published;
     alignas(8) std::byte action[128]; ///< undo path: libpmemobj's pobj_action
   };
-  struct Unlogged { ///< a write whose log call a mutation test removed; stored in place at commit
+  /// A change whose log call the mutation suite has removed (storelog::log()). It is in no record,
+  /// and is made in place at commit.
+  struct Unlogged {
     std::byte* at;
     RecordEntry::Kind kind;
     std::vector<std::byte> bytes;
@@ -151,7 +152,7 @@ private:
   std::size_t used_;                                                     ///< of that block
   std::size_t block_size_;                                               ///< of that block
   std::size_t total_ = sizeof(RecordHead);
-  std::vector<std::pair<std::unique_ptr<std::byte[]>, std::size_t>> blocks_; ///< and their use
+  std::vector<std::pair<std::unique_ptr<std::byte[]>, std::size_t>> blocks_; ///< and bytes used
   std::size_t inline_used_ = sizeof(RecordHead);
   std::vector<Site> sites_; ///< of each entry, while stores are recorded
   std::vector<Unlogged> unlogged_;

@@ -41,10 +41,11 @@ void Transaction::begin_undo() {
   }
 }
 
-/// Snapshots the parts that are not snapshotted yet. Adjacent ranges become one.
+/// Snapshots the part that no earlier range covers. A range that begins before a known one is
+/// passed on as a whole: libpmemobj leaves out the bytes that it has snapshotted.
 bool Transaction::snapshot(const std::byte* at, std::size_t bytes, const Site& site) {
   const std::byte* end = at + bytes;
-  const std::byte** grown = nullptr; // the end of the range that this one goes on from
+  const std::byte** grown = nullptr; // the end of a known range, which this one extends
   for (SnapshotRange& range : ranges_) {
     if (static_cast<std::size_t>(at - range.first) > // at < first becomes a large number
         static_cast<std::size_t>(range.end - range.first))

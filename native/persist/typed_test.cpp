@@ -68,8 +68,8 @@ std::vector<std::int64_t> keys(const list& root) {
   return found;
 }
 
-/// Fields compare with whatever their values compare with: a comparison that two rules allow
-/// equally well does not compile.
+/// A field compares with everything that its value compares with. If two operators fit equally
+/// well, the comparison is ambiguous, and this is false.
 template <class T, class Other>
 concept compares = requires(const field<T>& a, const Other& b) {
   a == b;

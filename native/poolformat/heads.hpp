@@ -1,17 +1,22 @@
 // Structures that nearfar stores in a libpmemobj pool; both `persist` and `inspect` use them.
 //
-// The root object of the pool is a PoolHead, which names the owner's root (pool.hpp). The root of
-// the typed layer is a StoreHead, then the program's root object, type 0.
+// libpmemobj's root object begins with a PoolHead. PoolHead.root is the offset of the root of the
+// pool's owner, which is the typed layer or a structure (persist/pool.hpp). The root of the typed
+// layer is a StoreHead, followed by the program's root object, which has type 0.
+//
 // All links are offsets from the pool's start; 0 is a null link. Little-endian, no padding.
 //
-//   StoreHead.types  ->  TypeEntry[type_count], then LinkEntry[], which TypeEntry.first_link counts
+//   StoreHead.types  ->  TypeEntry[type_count], then LinkEntry[link_count]; TypeEntry.first_link is
+//                        the index of the type's first LinkEntry
 //   StoreHead.log    ->  the ring of the redo log (redo_log.hpp); none on the undo path
 //   StoreHead.chunks ->  DirectoryPage -> DirectoryPage ...; each slot links a chunk or is 0
 //   chunk            ->  ChunkHead, bitmap (bit i: object i is allocated), objects of one type
 //
-// On the undo path objects are libpmemobj's own, with type number TypeEntry index + 1, and there is
-// neither log nor directory. A chunk whose object_bytes is 0, or one of a single object whose bit
-// is clear, was left by a crash; the next opening frees it.
+// On the undo path each object is an object of libpmemobj, whose type number is the index of its
+// TypeEntry + 1, and there is neither log nor directory.
+//
+// A crash may leave two kinds of chunks without an object: a chunk whose object_bytes is 0, and the
+// chunk of a single large object whose bit is clear. The next opening frees both.
 #pragma once
 
 #include <cstddef>

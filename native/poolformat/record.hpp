@@ -10,6 +10,8 @@
 //                Offsets count from the pool's start. Applying a record is idempotent.
 // Validity       lsn is the number of the record's first line since the log was made, and crc the
 //                CRC32C of lsn, bytes and entries: a torn or an older record is never taken.
+// Version        StoreHead.magic (heads.hpp) stands for this format. A reader that does not know a
+//                kind of entry takes its record as damaged, so a new kind requires another magic.
 // Thread safety  values.
 #pragma once
 
@@ -38,7 +40,7 @@ struct RecordEntry {
 
   std::uint64_t offset = 0;
   Kind kind = Kind::write;
-  std::uint32_t bytes = 0; ///< stored at the offset
+  std::uint32_t bytes = 0; ///< of `data`: what a write stores; 8, an operand, for other kinds
   const std::byte* data = nullptr;
 
   static constexpr std::uint32_t longest_write = 4088; ///< longer ones are parted

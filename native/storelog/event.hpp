@@ -97,9 +97,10 @@ inline bool stores(const Event& event) {
   return event.kind == EventKind::store || event.kind == EventKind::nt_store;
 }
 
-/// Whether events of this kind name no bytes of the pool.
-inline bool marks(EventKind kind) {
-  return kind == EventKind::fence || (kind >= EventKind::begin && kind <= EventKind::tx_end);
+/// Whether events of this kind refer to bytes of the pool. Fences, operations and transactions do
+/// not.
+inline bool has_range(EventKind kind) {
+  return kind != EventKind::fence && (kind < EventKind::begin || kind > EventKind::tx_end);
 }
 
 /// Number of lines that [at, at + bytes) touches.

@@ -24,7 +24,8 @@ inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 
 /// Kinds of records of a file, in addition to those of events.
 enum class Tag : std::uint8_t {
-  site = 16,           ///< names site number `site`: `address` is Site::place(), the data its file
+  site = 16,           ///< site number `site`: `address` is Site::place(), the data its file, and
+                       ///< `bytes` 1 + the number of its caller, or 0
   image = 17,          ///< bytes that were durable before the first event
   pool = 18,           ///< `address`: bytes of the pool; data: its path; `site`: process ID
   last = 19,           ///< the log is complete; `address` is the number of events
@@ -65,7 +66,7 @@ struct Unwritten {
   alignas(8) char records[1 << 13];
 };
 
-/// Appends to an open file. Data of more than a chunk is written as several records.
+/// Appends to an open file. Data of more than half a chunk is written as several records.
 class LogWriter {
 public:
   /// By its `path`, which outlives the writer, the file is opened again if a program has closed it.

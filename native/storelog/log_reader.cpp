@@ -184,8 +184,8 @@ bool LogReader::event(const FileRecord& record, const char* data) {
     return stop("damaged");
   const auto kind = static_cast<EventKind>(record.tag);
   const bool stores = kind == EventKind::store || kind == EventKind::nt_store;
-  if (!marks(kind) && (record.bytes == 0 || record.address > log.pool_bytes ||
-                       record.bytes > log.pool_bytes - record.address))
+  if (has_range(kind) && (record.bytes == 0 || record.address > log.pool_bytes ||
+                          record.bytes > log.pool_bytes - record.address))
     return stop("damaged");
   if (stores && record.data_bytes != record.bytes) return stop("damaged");
   log.events.push_back({kind, record.thread, record.bytes, record.address, log.data.size(),

@@ -34,7 +34,7 @@ bool Recorder::record(EventKind kind, const void* at, std::size_t bytes, Site si
   Event event{kind, thread_number(), 0, 0, 0, site};
   if (kind == EventKind::begin || kind == EventKind::end) {
     event.address = bytes;
-  } else if (!marks(kind)) {
+  } else if (has_range(kind)) {
     const auto from = reinterpret_cast<std::uintptr_t>(at);
     const auto pool = reinterpret_cast<std::uintptr_t>(pool_);
     const std::uintptr_t first = std::max(from, pool);

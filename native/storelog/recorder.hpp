@@ -23,8 +23,8 @@ struct Log {
   std::vector<std::byte> data; ///< bytes that stores left behind, by Event::data
 };
 
-/// A call that a mutation removes: all events of this kind that this line reports, in the file
-/// whose path ends so.
+/// A call that a mutation removes: all events of this kind that the line of `site` reports, in
+/// files whose path ends with site.file().
 struct Suppressed {
   EventKind kind = EventKind::flush;
   Site site;
@@ -32,10 +32,12 @@ struct Suppressed {
 
 class Recorder final : public Listener {
 public:
+  /// Whether the log gets a copy of the pool.
+  enum class Image : bool { leave_out, keep };
+
   /// Records events in [pool, pool + bytes); stores and flushes elsewhere are ignored, and ranges
   /// that exceed it are cut. Copies the pool as it is now, all of which is assumed to be durable.
   /// If only events are required, the copy can be left out.
-  enum class Image : bool { leave_out, keep };
   Recorder(const void* pool, std::size_t bytes, Image image = Image::keep);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;

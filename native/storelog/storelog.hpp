@@ -6,7 +6,7 @@
 //                attached to the thread: every event with its bytes, address, thread and source
 //                line, for the crash explorer. Any other Listener may be attached instead.
 // Cost           without a recorder, fence() is one increment of a thread-local word and one
-//                branch that is always predicted; flush() adds as many as there are lines; store()
+//                branch that is always predicted; flush() adds the number of lines; store()
 //                and begin() are only the branch.
 // These only report: the caller stores, flushes and fences by itself (os/flush.hpp).
 //

@@ -9,9 +9,9 @@
 //                a removal joins one while there are fewer entries than buckets. An operation
 //                therefore touches at most two chains, and does not clear a segment: a head is
 //                initialized with its bucket.
-// Source         Litwin 1980. The hash is that of PMDK's example maps, so that chains compare;
-//                their buckets double all at once, at chains over 10 (or over 5 with more than 2
-//                entries a bucket).
+// Source         Litwin 1980. The hash is that of PMDK's example maps, so that chains are equally
+//                long at the same number of buckets. PMDK's maps double their buckets all at once,
+//                at chains over 10 (or over 5 with more than 2 entries a bucket).
 #pragma once
 
 #include <bit>

@@ -18,8 +18,8 @@ public:
 
   Path first_path() const { return {}; }
   std::uint64_t* before(const Key&, Path*) const { return &chain_.head(); }
-  void raise(const Node<Key>*, const Path&) {}
-  void fell(const Node<Key>*, const Path&) {}
+  void add(const Node<Key>*, const Path&) {}
+  void remove(const Node<Key>*, const Path&) {}
   void forget() {}
 
 private:

@@ -4,25 +4,29 @@
 //                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
 //                An entry is in one of four successive buckets of its group, from its home on.
 //                A group without room splits its segment.
-// Word           the hash with its top bit replaced by 1 (the segment's prefix has the real bit). No
-//                entry's word is 0, so 0 means free. Keys of up to 8 bytes are the hash itself (a
-//                bijection); other keys, and values over 8 bytes, are in a record that the value
+// Word           the hash with two bits replaced: the top bit is 1 (the segment's prefix has the
+//                real bit), and the lowest bit of the group's number is the mark of the bucket in
+//                its first word, 0 in others (the slot's place has the real bit). No entry's word
+//                is 0 without the mark, so 0 means free. Keys of up to 8 bytes are the hash itself
+//                (a bijection); other keys, and values over 8 bytes, are in a record that the value
 //                word links.
 // Invariants     a slot holds an entry if its word has the bits of its segment's prefix; otherwise
 //                it is free (a split leaves the words of moved entries, whose slots are then free).
 //                A key is in at most one slot. A record is linked by one slot. A bucket is marked
-//                if one of its entries is in another one; marks are rebuilt at open, and not
-//                flushed.
+//                if it is the home of an entry in another bucket; marks are rebuilt at open, and
+//                not flushed.
 // Durability     insert: [record, flush, fence,] value, word - in this order in one line - flush,
-//                fence. Replace: [record, flush, fence,] value, flush, fence. Remove: word = 0,
-//                flush, fence; then its record is free. Split: contents of the new segment, flush,
-//                fence, its birth word, flush, fence; then the slots of moved entries are free in
-//                the old one. Clear: one store of the epoch, flush, fence. Every call but
-//                bulk_load() is atomic, and durable when it returns. Opening only stores marks.
+//                fence. Replace: [record, flush, fence,] value, flush, fence. Remove: word = 0
+//                but for the mark, flush, fence; then its record is free. Split: contents of the
+//                new segment, flush, fence, its birth word (segments.hpp), flush, fence; then the
+//                slots of moved entries are free in the old segment. Clear: one store of the epoch,
+//                flush, fence. Every call but bulk_load() is atomic, and durable when it returns.
+//                Opening only stores marks.
 // Memory         records are allocated by node_heap.hpp (recovery by reachability), without leaks
 //                and fences. Slots of removed entries are reused; only clear() frees segments.
-// Growth         a split moves the entries of one segment (16 KiB); operations on others do not
-//                wait.
+// Growth         a split moves the entries of one segment (16 KiB). Meanwhile operations on this
+//                segment wait, and those on segments with the same locks: the ones whose prefixes
+//                have the same first 6 bits. Others do not wait.
 // Thread safety  get, get_many, contains, insert, put, remove by any number of threads: writers
 //                exclude each other by group, readers acquire no lock and never see data that is
 //                not durable yet. size() is exact when no writer runs. No writer may run during
@@ -115,8 +119,8 @@ public:
 
   /// Fails with bad_input, without an effect, if it detects a writer.
   Status clear() {
-    const std::unique_lock creating(planting_, std::try_to_lock);
-    if (!creating || std::ranges::any_of(locks_, &SeqLock::is_held))
+    const std::unique_lock no_creation(creation_mutex_, std::try_to_lock);
+    if (!no_creation || std::ranges::any_of(locks_, &SeqLock::is_held))
       return Error::make(Errc::bad_input, "the map cannot be cleared while a thread writes to it")
           .try_next("stop all threads that use the map before clear()");
     if (Status cleared = segments_.clear(); !cleared) return cleared;
@@ -200,8 +204,9 @@ private:
   static std::size_t place_of(DirectoryEntry entry, const MapSlot* slot) {
     return static_cast<std::size_t>(slot - entry.template segment<MapSlot>());
   }
-  /// The locks of a segment, one for each group: the same for all hashes of the segment, also if
-  /// its depth is less than `row_bits`.
+  /// The locks of a segment, one for each group: a row, chosen by the first `row_bits` bits of the
+  /// segment's prefix. Several segments of a greater depth share a row. A segment of a smaller
+  /// depth has the same row for all of its hashes.
   std::span<SeqLock, groups> locks_of(DirectoryEntry entry, std::uint64_t hash) const {
     const std::size_t row = (hash & entry.mask()) >> (64 - row_bits);
     return std::span<SeqLock, groups>(&locks_[row * groups], groups);
@@ -320,7 +325,7 @@ private:
   Segments<PersistencePolicy, segment_bytes> segments_;
   Records<PersistencePolicy> records_;
   Directory directory_;
-  std::mutex planting_;
+  std::mutex creation_mutex_; ///< of first segments
   mutable std::array<SeqLock, groups << row_bits> locks_;
 };
 

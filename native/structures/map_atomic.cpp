@@ -156,7 +156,7 @@ Status AtomicChains<Objects>::join() {
   return Done{};
 }
 
-/// Moves the entries of the last bucket there from its parent.
+/// Moves the entries that belong to the last bucket from its parent to it.
 template <class Objects>
 Status AtomicChains<Objects>::fill_from_parent(std::uint64_t bucket) {
   bool moved = true;

@@ -18,10 +18,10 @@
 
 namespace nearfar::structures {
 
-template <class PersistencePolicy>
+template <class ObjectPolicy>
 class AtomicChains {
 public:
-  using Objects = PersistencePolicy;
+  using Objects = ObjectPolicy; ///< PoolObjects or DramObjects
 
   explicit AtomicChains(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);

@@ -17,7 +17,7 @@ bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
     const auto still = [&] { return lock.still(version); };
     MapSlot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
-    // A split sets the directory under the lock: an entry that is there now was there all the time.
+    // A split changes the directory under the lock. If neither has changed, no split came between.
     if (directory_.find(hash) == entry && still()) [[likely]]
       return slot != nullptr;
   }
@@ -166,7 +166,7 @@ Status Map<PersistencePolicy, Key, Value, groups>::bulk_load(const Pairs& pairs)
 
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Status Map<PersistencePolicy, Key, Value, groups>::create_first_segment(std::uint64_t hash) {
-  const std::lock_guard guard(planting_);
+  const std::lock_guard guard(creation_mutex_);
   if (directory_.find(hash)) return Done{};
   if (Status room = directory_.reserve(1); !room) return room;
   Result<Taken> taken = segments_.take();
@@ -219,8 +219,8 @@ Status Map<PersistencePolicy, Key, Value, groups>::split(std::uint64_t hash) {
 }
 
 /// Copies the entries whose word has the top `depth` bits of `word` to the same slots of a new
-/// segment, and marks its other slots as free. In the old segment, their slots are free once the
-/// depth is set.
+/// segment, whose other slots become free. In the old segment, the slots of these entries are free
+/// once the directory has its new depth.
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 void Map<PersistencePolicy, Key, Value, groups>::move_upper(DirectoryEntry from, MapSlot* to,
                                                             std::uint64_t word, unsigned depth) {

@@ -15,7 +15,7 @@ std::uint64_t fullest(std::uint64_t capacity) { return capacity / 2; }
 
 /// The home slot of an entry; the capacity is a power of two. Never 0, which marks a slot that was
 /// never used.
-std::uint64_t home(std::uint64_t key, std::uint64_t capacity) {
+std::uint64_t home_of(std::uint64_t key, std::uint64_t capacity) {
   const std::uint64_t slot = mix(key) & (capacity - 1);
   return slot == 0 ? 1 : slot;
 }
@@ -26,8 +26,8 @@ std::uint64_t next_slot(std::uint64_t slot, std::uint64_t capacity) {
 }
 
 /// Distance of a slot from an entry's home. The mask clears the mark of a removed entry.
-std::uint64_t distance(std::uint64_t hash, std::uint64_t slot, std::uint64_t capacity) {
-  return (slot + capacity - hash) & (capacity - 1);
+std::uint64_t distance(std::uint64_t home, std::uint64_t slot, std::uint64_t capacity) {
+  return (slot + capacity - home) & (capacity - 1);
 }
 
 Error no_place() {
@@ -49,7 +49,7 @@ struct RobinHood<Objects>::Change {
     batch.set(slot.key, value.key);
     batch.set(slot.value.pool_uuid_lo, value.value.pool_uuid_lo);
     batch.set(slot.value.off, value.value.off);
-    batch.set(slot.hash, value.hash);
+    batch.set(slot.home, value.home);
   }
   void count_one() { batch.set(header->entries, header->entries + 1); }
 };
@@ -60,8 +60,8 @@ template <class Objects>
 template <class Writer>
 auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid value,
                                Writer& writer) -> Placed {
-  MapSlot carried{key, value, home(key, table.capacity)};
-  std::uint64_t at = carried.hash;
+  MapSlot carried{key, value, home_of(key, table.capacity)};
+  std::uint64_t at = carried.home;
   std::uint64_t carried_distance = 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
     MapSlot& slot = Objects::template at<MapSlot>(table.slots)[at];
@@ -69,8 +69,8 @@ auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid v
       writer.write(slot, carried);
       return Placed::replaced;
     }
-    const std::uint64_t theirs = distance(slot.hash, at, table.capacity);
-    if (slot.hash == 0 || (theirs < carried_distance && slot.empty())) {
+    const std::uint64_t theirs = distance(slot.home, at, table.capacity);
+    if (slot.home == 0 || (theirs < carried_distance && slot.empty())) {
       writer.count_one();
       writer.write(slot, carried);
       return Placed::fresh;
@@ -90,13 +90,13 @@ auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid v
 /// The slot of a key, or 0.
 template <class Objects>
 std::uint64_t RobinHood<Objects>::find(const Header& table, std::uint64_t key) {
-  const std::uint64_t hash = home(key, table.capacity);
-  std::uint64_t at = hash;
+  const std::uint64_t home = home_of(key, table.capacity);
+  std::uint64_t at = home;
   for (std::uint64_t probe = 1;; ++probe) {
     const MapSlot& slot = Objects::template at<MapSlot>(table.slots)[at];
-    if (slot.hash == hash && slot.key == key) return at;
+    if (slot.home == home && slot.key == key) return at;
     at = next_slot(at, table.capacity);
-    if (slot.hash == 0 || probe > distance(slot.hash, at, table.capacity)) return 0;
+    if (slot.home == 0 || probe > distance(slot.home, at, table.capacity)) return 0;
   }
 }
 
@@ -153,7 +153,7 @@ Result<std::optional<PMEMoid>> RobinHood<Objects>::remove(std::uint64_t key) {
   MapSlot& slot = Objects::template at<MapSlot>(header_->slots)[at];
   const std::optional<PMEMoid> value(slot.value);
   Change change(objects_, header_);
-  change.write(slot, {0, OID_NULL, slot.hash | removed_bit});
+  change.write(slot, {0, OID_NULL, slot.home | removed_bit});
   change.batch.set(header_->entries, header_->entries - 1);
   if (Status published = change.batch.publish(); !published) return published.error();
   const std::uint64_t half = header_->capacity / 2;

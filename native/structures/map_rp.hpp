@@ -1,7 +1,7 @@
 // A Robin Hood hash map in one array of slots, changed by libpmemobj's reserve and publish, after
 // PMDK's hashmap_rp.
 //
-// Invariants    slot 0 is never used; an entry lies at or after the slot of its hash, at most
+// Invariants    slot 0 is never used; an entry lies at or after its home slot, at most
 //               `longest_probe` further, with no slot that was never used between; `entries` is
 //               the number of slots in use.
 // Durability    an insertion or removal writes all words it changes in one published redo log.
@@ -19,10 +19,10 @@
 
 namespace nearfar::structures {
 
-template <class PersistencePolicy>
+template <class ObjectPolicy>
 class RobinHood {
 public:
-  using Objects = PersistencePolicy;
+  using Objects = ObjectPolicy; ///< PoolObjects or DramObjects
 
   explicit RobinHood(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);
@@ -43,7 +43,7 @@ public:
   const char* check() const;
 
 private:
-  static constexpr std::uint64_t removed_bit = std::uint64_t{1} << 63; // of a hash: was used once
+  static constexpr std::uint64_t removed_bit = std::uint64_t{1} << 63; ///< of `home`: removed
 
   struct Header {
     std::uint64_t entries;
@@ -54,9 +54,9 @@ private:
   struct MapSlot {
     std::uint64_t key;
     PMEMoid value;
-    std::uint64_t hash; ///< 0: never used
+    std::uint64_t home; ///< number of the entry's home slot; 0: this slot was never used
 
-    bool empty() const { return hash == 0 || (hash & removed_bit) != 0; }
+    bool empty() const { return home == 0 || (home & removed_bit) != 0; }
   };
   struct Change;
   enum class Placed : unsigned char { fresh, replaced, nowhere };

@@ -17,10 +17,10 @@
 
 namespace nearfar::structures {
 
-template <class PersistencePolicy>
+template <class ObjectPolicy>
 class TxChains {
 public:
-  using Objects = PersistencePolicy;
+  using Objects = ObjectPolicy; ///< PoolObjects or DramObjects
 
   explicit TxChains(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);

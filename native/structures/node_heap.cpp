@@ -86,7 +86,6 @@ void VolatileSlabIndex::set_free(std::uint32_t slab) {
 
 void VolatileSlabIndex::set_slot(std::uint32_t slab, std::size_t slot) {
   slabs_[slab].map[slot / 64] |= std::uint64_t{1} << (slot % 64);
-  taken_bytes_ += slabs_[slab].slot_bytes;
   if (++slabs_[slab].used == slots_in(slabs_[slab].slot_bytes)) delist(slab);
 }
 
@@ -115,14 +114,12 @@ void VolatileSlabIndex::give_back(std::uint64_t link, std::size_t bytes) {
     const std::size_t count = (bytes + slab_bytes - 1) / slab_bytes;
     for (std::uint32_t i = 0; i < count; ++i)
       set_free(index + i);
-    taken_bytes_ -= count * slab_bytes;
     return;
   }
   Slab& slab = slabs_[index];
   const auto slot = static_cast<std::uint32_t>((link - links_[index]) / slab.slot_bytes);
   slab.map[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
   slab.hint = std::min(slab.hint, slot / 64);
-  taken_bytes_ -= slab.slot_bytes;
   --slab.used;
   if (slab.used == 0)
     set_free(index);
@@ -159,7 +156,6 @@ bool VolatileSlabIndex::claim_row(std::uint32_t slab, const Chunk& chunk, std::u
     if (slabs_[slab + i].slot_bytes != 0) return false;
   for (std::uint32_t i = 0; i < count; ++i)
     assign(slab + i, slab_bytes);
-  taken_bytes_ += count * slab_bytes;
   return true;
 }
 

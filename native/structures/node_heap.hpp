@@ -9,7 +9,8 @@
 //                slabs, up to 1 MiB. The first node claimed in a slab determines its slot size.
 // Durability     the links of chunks appear with their memory (PersistencePolicy::allocate). A node
 //                that is not linked when power fails is free afterwards.
-// Thread safety  all members may be called by several threads, but claim() and reset().
+// Thread safety  take() and give_back() of NodeHeap may be called by several threads; other members
+//                only while no other thread calls one.
 #pragma once
 
 #include <array>
@@ -42,7 +43,6 @@ public:
   void add_chunk(std::uint64_t link, std::size_t slabs);
   /// Frees everything.
   void reset();
-  std::uint64_t taken_bytes() const { return taken_bytes_; }
 
   /// Bytes of the medium that a node of this size takes, including its part of the slab's unused
   /// bytes.
@@ -86,15 +86,16 @@ private:
   std::array<std::vector<std::uint32_t>, classes> partial_; ///< slabs with room, by class
   std::vector<std::uint32_t> free_;                         ///< unused slabs
   std::size_t next_row_ = 0; ///< the chunk where the search for a row begins
-  std::uint64_t taken_bytes_ = 0;
 };
 
 /// The heap of a structure on a medium.
 template <class PersistencePolicy>
 class NodeHeap {
 public:
+  /// Reads the table of chunks; claims no node.
   NodeHeap(PersistencePolicy& medium, ChunkTable& table) : policy_(medium), table_(table) {
-    restart();
+    for (; chunks_ < ChunkTable::capacity && table_.chunk[chunks_] != 0; ++chunks_)
+      index_.add_chunk(table_.chunk[chunks_], chunk_units(chunks_, first));
   }
 
   /// Memory for a node; undefined contents. Fails with no_space or bad_input (over 1 MiB).
@@ -117,20 +118,12 @@ public:
   bool claim(std::uint64_t link, std::size_t bytes) { return index_.claim(link, bytes); }
   /// Frees everything.
   void reset() { index_.reset(); }
-  /// Reads the table of chunks again; nothing is claimed.
-  void restart() {
-    index_ = VolatileSlabIndex();
-    chunks_ = 0;
-    for (; chunks_ < ChunkTable::capacity && table_.chunk[chunks_] != 0; ++chunks_)
-      index_.add_chunk(table_.chunk[chunks_], chunk_units(chunks_, first));
-  }
-  std::uint64_t taken_bytes() const { return index_.taken_bytes(); }
 
 private:
   static constexpr std::size_t first = 4;
 
   Status add_chunk(std::size_t bytes) {
-    const std::size_t rows = (bytes + slab_bytes - 1) / slab_bytes;
+    const std::size_t needed = (bytes + slab_bytes - 1) / slab_bytes;
     do {
       if (chunks_ == ChunkTable::capacity)
         return Error::make(Errc::no_space, "the structure has taken all chunks its table can link")
@@ -139,7 +132,7 @@ private:
       if (Status made = policy_.allocate(&table_.chunk[chunks_], slabs * slab_bytes, false); !made)
         return made;
       index_.add_chunk(table_.chunk[chunks_++], slabs);
-    } while (chunk_units(chunks_ - 1, first) < rows);
+    } while (chunk_units(chunks_ - 1, first) < needed);
     return Done{};
   }
 

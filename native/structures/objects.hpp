@@ -5,16 +5,16 @@
 //                published at once.
 // DramObjects    the volatile counterpart: a handle's offset is an address, nothing is logged and
 //                nothing survives. Memory comes from the allocator of the other volatile
-//                counterparts (node_heap.hpp), pieces over
-//                1 MiB from the kernel. What was allocated goes with the object.
+//                counterparts (node_heap.hpp), pieces over 1 MiB from the kernel. The destructor of
+//                DramObjects frees all of it.
 //
 // Durability     PoolObjects: each call is atomic, and durable when it returns. Those of a
 //                transaction are durable with its outermost end, those of a batch with its
 //                publish().
 // Errors         no_space if the pool is full. A failed call has no effect, also in a transaction,
-//                which continues. A transaction whose body fails is undone, with the caller's
-//                around it, if there is one. In DRAM nothing is undone: a body may make changes
-//                only when nothing can fail any more.
+//                which continues. If the body of a transaction fails, the transaction is undone,
+//                and so is the transaction of the caller that contains it. In DRAM nothing is
+//                undone: a body may make changes only when nothing can fail any more.
 // Thread safety  PoolObjects: as libpmemobj, all calls on different objects. DramObjects: calls
 //                that make changes exclude each other.
 #pragma once
@@ -45,7 +45,7 @@ struct ListLinks {
 };
 static_assert(sizeof(ListHead) == 80);
 
-/// Fills a new object, durably; `pool` is null in DRAM. As libpmemobj calls constructors.
+/// Fills a new object, durably; `pool` is null in DRAM. The type of libpmemobj's constructors.
 using Fill = int (*)(PMEMobjpool* pool, void* object, void* argument);
 
 /// The object of a handle in a pool; null for a null handle.

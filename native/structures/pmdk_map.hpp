@@ -8,10 +8,10 @@
 //                caller's, as its core documents. open() completes operations that a crash
 //                interrupted.
 // Thread safety  get, insert, remove, size by any number of threads: readers share a lock, a writer
-//                holds it exclusively until its changes are durable. The caller guards a
-//                transaction of its own around a call: until it ends, other threads see changes
-//                that can be undone. open and verify require that no thread writes; for_each may
-//                not call the map.
+//                holds it exclusively until its changes are durable. A caller that
+//                puts calls into a transaction of its own must exclude other threads until the
+//                transaction ends: they would see changes that can be undone. open and verify
+//                require that no thread writes; for_each may not call the map.
 // Errors         no_space: without an effect (without memory to grow, a map is slower, but correct;
 //                map_rp refuses). failed_check: the pool is damaged.
 //

@@ -3,7 +3,8 @@
 // Invariants     the root's head links the oldest value; each node links the next younger.
 // Durability     push: node, flush, fence, the youngest's link to it, flush, fence. Pop: the head
 //                past the oldest, flush, fence; then its memory is free. Clear: the head, flush,
-//                fence. Every call but bulk_load() is atomic, and durable when it returns.
+//                fence. bulk_load: all nodes, flush, fence, one link to the first, flush, fence.
+//                Every call is atomic, and durable when it returns.
 // Memory         node_heap.hpp: rebuilt at open by walking the queue; nothing leaks.
 // Thread safety  push, pop, front, size by any number of threads: one lock, which a push acquires
 //                only after its node is durable. The others require that no other thread runs;

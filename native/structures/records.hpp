@@ -117,7 +117,6 @@ public:
     return heap_.claim(link, RecordSizes::of(load(record[0])).bytes());
   }
   void reset() { heap_.reset(); }
-  std::uint64_t taken_bytes() const { return heap_.taken_bytes(); }
 
 private:
   PersistencePolicy& policy_;

@@ -5,8 +5,9 @@
 //                    epoch : 32 | depth : 6 | prefix : 26
 //                Its depth and prefix are those of its creation, and are never changed: later
 //                splits follow from the birth words of its children.
-// Invariants     a birth word of depth d > 1 has an odd prefix; its parent, which has the adjacent
-//                even one, was created before, with a smaller depth.
+// Invariants     a birth word of depth d > 1 has an odd prefix p. The segment was split from its
+//                parent, which got depth d and prefix p - 1 by this split; the parent's birth word
+//                still has a smaller depth.
 // Durability     contents of a segment, fence, birth word, fence: a live segment is complete.
 //                Clearing is one store of the epoch; segments of another epoch are free.
 // Thread safety  take() by several threads; the others by one thread.
@@ -129,7 +130,7 @@ private:
     return Birth::of(word).epoch == root_.epoch && Birth::of(word).depth != 0;
   }
   std::byte* segment(unsigned chunk, std::size_t index) const {
-    // aligned as a link: an image of the pool may begin at any cache line
+    // The link is aligned, not the address: an image of the pool may begin at any cache line.
     const std::uint64_t aligned =
         (root_.segments.chunk[chunk] + alignment - 1) & ~std::uint64_t{alignment - 1};
     return policy_.template at<std::byte>(aligned + index * segment_bytes);

@@ -4,8 +4,8 @@
 // A reader gets the version with begin(), reads by acquire loads, and calls still(): false means
 // that a writer has interfered, and the data is invalid. A writer fences before it unlocks, so that
 // a reader never sees a store that is not durable yet.
-// Thread safety  all members may be called by several threads; `live` only by the holder of the
-//                lock.
+// Thread safety  all members may be called by several threads, but add_live() only by the holder of
+//                the lock, or while no other thread writes.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ public:
     return version_.load(std::memory_order_acquire) == version;
   }
 
-  /// Change of the number of entries under this lock since it was made; only the holder changes it.
+  /// A part of the number of entries: the sum over all locks of a structure is the number.
   std::atomic<std::int64_t> live{0};
 
   void add_live(std::int64_t change) {

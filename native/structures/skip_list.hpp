@@ -59,7 +59,7 @@ public:
 
   /// Adds a tower to the node with probability 1/4. Without memory for one, a search takes a few
   /// more steps.
-  void raise(Node<Key>* node, Path& path) {
+  void add(Node<Key>* node, Path& path) {
     const unsigned height =
         std::min(levels, static_cast<unsigned>(std::countr_zero(random_.next() | 1ull << 63)) / 2);
     if (height == 0) return;
@@ -77,7 +77,7 @@ public:
   }
 
   /// Removes the tower of the node, if it has one.
-  void fell(const Node<Key>* node, const Path& path) {
+  void remove(const Node<Key>* node, const Path& path) {
     Tower* tower = *path[0];
     if (tower == nullptr || tower->node != node) return;
     unsigned height = 0;

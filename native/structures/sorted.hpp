@@ -18,8 +18,8 @@
 //   Path first_path()     the path before all keys
 //   before(key, path)     a link of the chain at or before the first key that is not smaller;
 //                         stores the path unless that is null
-//   raise(node, path)     adds a new node behind the path, which moves behind it
-//   fell(node, path)      removes a node behind the path
+//   add(node, path)       adds a new node behind the path, and moves the path behind the node
+//   remove(node, path)    removes the node behind the path
 //   forget()              removes all nodes
 #pragma once
 
@@ -52,7 +52,7 @@ public:
     if (!node) return node.error();
     chain_.fence();
     chain_.link(where, *node);
-    index_.raise(*node, path);
+    index_.add(*node, path);
     ++size_;
     return settled(true);
   }
@@ -63,7 +63,7 @@ public:
     Path path;
     std::uint64_t& where = find(key, &path);
     if (!holds(where, key)) return false;
-    index_.fell(chain_.at(where), path);
+    index_.remove(chain_.at(where), path);
     chain_.unlink(where);
     --size_;
     return settled(true);
@@ -150,7 +150,7 @@ Status SortedSet<PersistencePolicy, Key, Index>::recover() {
     if (before != nullptr && !(before->value < node->value)) return false;
     before = node;
     ++size_;
-    index_.raise(node, path);
+    index_.add(node, path);
     return true;
   });
 }
@@ -160,8 +160,8 @@ Status SortedSet<PersistencePolicy, Key, Index>::recover() {
 template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
 Status SortedSet<PersistencePolicy, Key, Index>::make_runs(const std::vector<Key>& keys,
                                                            Nodes& made, Runs& runs) {
-  std::uint64_t* where = &chain_.head(); // the last link before the key that was there already
-  Node<Key>* last = nullptr;             // the last new node behind it
+  std::uint64_t* where = &chain_.head(); // of the chain, which has none of the new nodes yet
+  Node<Key>* last = nullptr;             // the last new node that is to be linked there
   for (const Key& key : keys) {
     if (last != nullptr && !(last->value < key)) continue;
     std::uint64_t* const found = walk(where, key);
@@ -195,7 +195,7 @@ Status SortedSet<PersistencePolicy, Key, Index>::bulk_load(std::vector<Key> keys
   index_.forget();
   Path path = index_.first_path();
   for (Node<Key>* node = chain_.at(chain_.head()); node; node = chain_.at(node->next))
-    index_.raise(node, path);
+    index_.add(node, path);
   if (chain_.failed()) return sync_failed();
   return Done{};
 }

@@ -1,6 +1,7 @@
 // An open pool of one program's types.
 //
-// One pool of a type may be open in a process at a time: for this reason pointers have 8 bytes.
+// A process may have one pool of a type open at a time: the pool's base is a global of the type, so
+// that a pointer is an offset of 8 bytes.
 // Thread safety  transact(), read() and persist() from several threads; open and close from one.
 #pragma once
 
@@ -46,8 +47,8 @@ public:
   /// ObjectStore::open.
   static Result<pool> open(const char* place) { return open(place, nullptr); }
 
-  /// Opens the pool, or creates it if there is none. Where a crash has interrupted its creation, it
-  /// is finished with these options.
+  /// Opens the pool, or creates it if there is none. If a crash has interrupted its creation,
+  /// finishes the creation with these options.
   static Result<pool> open_or_create(const char* place, const pool_options& options = {}) {
     Result<pool> opened = open(place, &options);
     if (opened || opened.error().code != Errc::not_found) return opened;
@@ -141,19 +142,19 @@ private:
             options.zero_on_free};
   }
 
-  static Result<pool> open(const char* place, const pool_options* unfinished) {
+  static Result<pool> open(const char* place, const pool_options* finish_with) {
     if (Status s = check_single(); !s) return s.error();
     const bool is_tier = std::strchr(place, ':') != nullptr;
     Result<tier::Spec> spec = is_tier ? tier::parse(place) : place_of(place);
     if (!spec) return spec.error();
-    const PoolOptions finish = file_options(unfinished != nullptr ? *unfinished : pool_options{});
-    Result<persist::Pool> file =
-        persist::Pool::open(*spec, layout(), unfinished != nullptr ? &finish : nullptr);
-    if (!file) return file.error();
-    pool opened(std::move(*file));
+    const PoolOptions file = file_options(finish_with != nullptr ? *finish_with : pool_options{});
+    Result<persist::Pool> found =
+        persist::Pool::open(*spec, layout(), finish_with != nullptr ? &file : nullptr);
+    if (!found) return found.error();
+    pool opened(std::move(*found));
     const StorageView storage = opened.inside_->allocator.storage();
-    if (unfinished != nullptr && !ObjectStore::is_created(storage))
-      return opened.with_new_store(*unfinished);
+    if (finish_with != nullptr && !ObjectStore::is_created(storage))
+      return opened.with_new_store(*finish_with);
     Result<std::unique_ptr<ObjectStore>> store =
         ObjectStore::open(storage, detail::schema_of<Pool>());
     return opened.with(store);

@@ -1,7 +1,7 @@
 // Members of an aggregate, without macros: their number, types and names.
 //
-// Purpose        the layout hash, the type descriptors, and the check against volatile members.
-// Method         structured bindings take aggregates of up to 16 members apart; a name is parsed
+// Purpose        the layout hash, the type descriptors, and the check that every member is a field.
+// Method         structured bindings decompose aggregates of up to 16 members; a name is parsed
 //                from the compiler's text for the address of a member (GCC 12+, clang 14+).
 // Limits         no base classes, no C arrays (use std::array), no bit fields.
 #pragma once

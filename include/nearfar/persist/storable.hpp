@@ -82,6 +82,7 @@ consteval bool all_of(Holds holds) {
 template <class T>
 consteval std::size_t bytes_of_members() {
   if constexpr (is_leaf<T>() || is_field<T>) {
+    // A long double has padding of its own: 0, so that no_padding() rejects it.
     return std::is_same_v<T, long double> ? 0 : sizeof(T);
   } else if constexpr (is_std_array<T>) {
     return bytes_of_members<typename T::value_type>() * std::tuple_size_v<T>;

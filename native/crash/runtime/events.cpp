@@ -228,7 +228,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   const Lock locked;
   if (recording.writer == nullptr) return;
   const SiteNumber site = site_of(*recording.writer, code);
-  if (storelog::marks(kind)) {
+  if (!storelog::has_range(kind)) {
     put(kind, author(), bytes, 0, nullptr, site);
     // A program that is killed loses little. Where stores are cheap to record, this is not.
     if (kind == EventKind::fence && seen == Seen::faults) recording.writer->flush();

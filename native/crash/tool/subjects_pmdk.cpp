@@ -301,7 +301,7 @@ public:
     Findings findings;
     inspect::ObjectWalker walker(source, findings, balance);
     walk_heap(source, descriptor_, findings,
-              [&](const inspect::Chunk& chunk) { walker.walk(chunk); });
+              [&](const inspect::ChunkGroup& chunk) { walker.walk(chunk); });
     if (findings.damage_count() != 0) return "the heap of libpmemobj is damaged";
     if (balance.free() != 0) return "memory that the map reaches is free";
     leaked_ = balance.leaked_bytes();

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     place.heap_bytes = size_bytes - heap_offset;
     place.mapped_bytes = size_bytes;
     ObjectWalker walker(view, findings, census);
-    walk_heap(view, place, findings, [&](const Chunk& chunk) { walker.walk(chunk); });
+    walk_heap(view, place, findings, [&](const ChunkGroup& chunk) { walker.walk(chunk); });
   } else { // one chunk, whose head, bitmap and objects are the input
     const std::uint16_t flags = choices.take<std::uint8_t>() & flags_valid;
     const auto type = choices.take<std::uint8_t>() % 2 == 0 ? ChunkType::run : ChunkType::used;

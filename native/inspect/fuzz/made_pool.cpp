@@ -84,7 +84,7 @@ void run(Image& image, std::uint32_t index, Offset block_bytes, Offset alignment
 void write_runs(Image& image) {
   chunk(image, 0, type_run, flag_compact | flag_flexible, 1);
   run(image, 0, 128, 0, 38, 2045, 200);
-  for (std::uint32_t i = 0; i < 200; ++i) { // pairs of blocks from the second one on
+  for (std::uint32_t i = 0; i < 200; ++i) { // objects of two blocks in the bitmap's second word
     const Offset at = first_chunk + 320 + 128 * Offset{i};
     const bool root = i == 0;
     const std::uint64_t blocks = i >= 64 && i < 128 ? 2 : 1;

@@ -19,10 +19,11 @@ inline constexpr Offset first_chunk = zone_offset + zone_meta_bytes;
 inline constexpr Offset pool_bytes =
     (first_chunk + chunk_count * chunk_bytes + page_bytes - 1) / page_bytes * page_bytes;
 
+using Image = std::vector<std::byte>;
+
 /// Chunks: 0 a run of blocks of 128 bytes with compact headers and the root object; 1 to 2 a run of
 /// two chunks with legacy headers and a fixed bitmap; 3 a run without headers; 4 an aligned run; 5
 /// to 6 a large object; 7 to 8 free.
-using Image = std::vector<std::byte>;
 Image pool();
 
 /// The same with a redo log to be replayed, and an undo log with an extension.

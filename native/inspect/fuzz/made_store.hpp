@@ -38,7 +38,7 @@ public:
   }
 };
 
-/// A pool with two types, an empty log, and no chunks yet.
+/// A pool with two types, an empty log, and a directory that links one chunk, all zeros.
 inline std::vector<std::byte> sound() {
   std::vector<std::byte> image(size_bytes);
   const auto put = [&](Offset at, const auto& value) {
@@ -76,7 +76,7 @@ inline void look(const std::vector<std::byte>& image) {
   Findings findings;
   Bounded sink;
   const Typed typed = examine_typed(view, place(), patched, findings, sink);
-  if (typed.slabs.objects > size_bytes / 8) std::abort();
+  if (typed.object_chunks.objects > size_bytes / 8) std::abort();
 }
 
 /// Lays the rest of an input over the image from `at` on, at most `most` bytes.

@@ -6,17 +6,15 @@
 
 namespace nearfar::inspect {
 
-struct Slabs {
-  std::uint64_t pages = 0; ///< of the directory
-  std::uint64_t chunks = 0;
-  std::uint64_t left_over = 0; ///< that a crash left, and the next opening frees
+struct ObjectChunks {
+  std::uint64_t count = 0; ///< of chunks with a complete head
   std::uint64_t objects = 0;
 };
 
 /// Walks directory and chunks, and passes on every allocated object, by ascending offset; its type
 /// is an index of store.types. Damage is a chunk that leaves the heap, overlaps another, or
 /// contradicts its head.
-Slabs walk_slabs(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
-                 Findings& findings, ObjectSink& sink);
+ObjectChunks walk_object_chunks(const PoolView& view, const Descriptor& descriptor,
+                                const ObjectStore& store, Findings& findings, ObjectSink& sink);
 
 } // namespace nearfar::inspect

@@ -1,4 +1,4 @@
-#include "inspect/slabs.hpp"
+#include "inspect/object_chunks.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ public:
       : view_(view), descriptor_(descriptor), store_(store), window_(view), findings_(findings),
         sink_(sink) {}
 
-  Slabs walk() {
+  ObjectChunks walk() {
     read_directory();
     std::sort(places_.begin(), places_.end());
     Offset end = 0;
@@ -31,15 +31,13 @@ public:
         findings_.unreadable(part, at, sizeof head);
       } else if (at < end) {
         findings_.damage(part, at, "a chunk overlaps the one before it, or has two links");
-      } else if (head.object_bytes == 0) {
-        ++slabs_.left_over;
-      } else if (check(at, head)) {
+      } else if (head.object_bytes != 0 && check(at, head)) { // 0: left by a crash (heads.hpp)
         end = at + head.chunk_bytes;
-        ++slabs_.chunks;
+        ++found_.count;
         walk_chunk(at, head);
       }
     }
-    return slabs_;
+    return found_;
   }
 
 private:
@@ -51,7 +49,6 @@ private:
           !view_.read(at, &page, sizeof page))
         return findings_.damage("directory", at, "the directory of chunks leads %s",
                                 seen.contains(at) ? "round in a circle" : "out of the heap");
-      ++slabs_.pages;
       for (const Offset& slot : page.slots) {
         if (slot == 0) continue;
         const Offset slot_at = at + sizeof page.next + 8 * Offset(&slot - page.slots);
@@ -97,7 +94,7 @@ private:
       for (; word != 0; word &= word - 1) {
         const std::uint32_t i = first + static_cast<std::uint32_t>(std::countr_zero(word));
         if (i >= head.count) break;
-        ++slabs_.objects;
+        ++found_.objects;
         sink_.object({at + head.objects + i * head.object_bytes, head.object_bytes,
                       head.object_bytes, head.type, false});
       }
@@ -111,13 +108,13 @@ private:
   Findings& findings_;
   ObjectSink& sink_;
   std::vector<Offset> places_;
-  Slabs slabs_;
+  ObjectChunks found_;
 };
 
 } // namespace
 
-Slabs walk_slabs(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
-                 Findings& findings, ObjectSink& sink) {
+ObjectChunks walk_object_chunks(const PoolView& view, const Descriptor& descriptor,
+                                const ObjectStore& store, Findings& findings, ObjectSink& sink) {
   return Walker(view, descriptor, store, findings, sink).walk();
 }
 
