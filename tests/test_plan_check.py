@@ -22,7 +22,7 @@ from nearfar.records.choices import RuleMemory, SiteKind
 from nearfar.records.placement import PlacementResult, RulePlacement, UnappliedRule
 from nearfar.records.plan_check import Check
 from nearfar.records.run_statistics import ProcessStatistics, RuleStatistics
-from nearfar.report.terminal.placement import plan_check
+from nearfar.report.terminal.run_statistics import plan_check
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024

@@ -12,7 +12,7 @@ import pytest
 import factories
 from nearfar.cli.app import main
 from nearfar.errors import MachineError
-from nearfar.records.numbers import Quantity, Setting, numbers
+from nearfar.records.numbers import Quantity, SettingNumber, numbers
 from nearfar.records.run import Run, Sections, Skipped
 from nearfar.report.html.answers import how_far, what_next
 from nearfar.report.html.page import render, write_report
@@ -152,7 +152,7 @@ def test_provenance_table_has_a_row_for_each_figure(run: Run) -> None:
     table = page[page.index('<section id="provenance"') :]
     rows = table[: table.index("</section>")].count("<tr>") - table.count("<thead>")
     assert rows == len(found)
-    assert sum(isinstance(n, Setting) for n in found) > 0
+    assert sum(isinstance(n, SettingNumber) for n in found) > 0
 
 
 def test_a_figure_without_provenance_is_called_so() -> None:

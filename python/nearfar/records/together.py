@@ -109,7 +109,9 @@ class StencilSplit(FigureModel):
         description="a thread's time for an element of the sweep, all of it near, nothing far"
     )
     traffic_factor: float = Field(description="traffic over a copy's, by the layer condition")
-    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration_level: int = Field(
+        ge=0, le=3, description="0 (profiles only) to 3 (most is measured)"
+    )
     calibration: str
     predicted_on: str = Field(description="date and time, ISO 8601")
     published: list[PublishedError] = Field(default_factory=list)

@@ -38,7 +38,8 @@ class RunRequest:
     - ``check``: verify the plan's promise
     - ``traffic``: with ``check``, trace a second run
     - ``aside``: redirect the program's output to standard error
-    - ``warn``: print a note before the run if no library can be preloaded
+    - ``warn``: print notes before the run: that no library can be preloaded, and that a tier names
+      nodes which this machine does not have
     """
 
     program: list[str]

@@ -1,4 +1,4 @@
-"""The first screen's sentences: how far memory reaches, and what to do next."""
+"""The first screen's sentences: how much slower far memory is, and what to do next."""
 
 from __future__ import annotations
 
