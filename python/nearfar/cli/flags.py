@@ -121,6 +121,7 @@ Json = Annotated[
         callback=writable,
     ),
 ]
+#: Tables of the result. ``verb_group.py`` adds this flag to each verb that has ``--json``.
 Csv = Annotated[
     str | None,
     typer.Option(
@@ -235,7 +236,7 @@ Background = Annotated[
         "repeat for both memories.",
     ),
 ]
-Version = Annotated[
+BorderVersion = Annotated[
     StencilVersion, typer.Option("--version", help="Border rows: read directly, or ghost copies.")
 ]
 Calibrate = Annotated[str | None, text("--calibrate", "CAL.csv", "Measured row of this work.")]
@@ -341,7 +342,7 @@ def under(annotation: Any, heading: str | None) -> Any:
     return Annotated[kind, option]
 
 
-def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+def expand_dataclasses(verb: Callable[..., None]) -> Callable[..., None]:
     """Expand each dataclass parameter of a verb into one flag per field.
 
     Typer reads flags from a function's signature. The returned function has one parameter per field

@@ -28,7 +28,7 @@ Matrix = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def probe(
     context: typer.Context,
     tier: flags.OneTier = "dram",

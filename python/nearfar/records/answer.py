@@ -36,8 +36,8 @@ def is_answer(document: object) -> bool:
 def answer_of(document: dict[str, Any], name: str, next_step: str) -> BaseModel:
     """Return the document as a model, so that it can be walked like a record.
 
-    Objects with provenance become ``FigureModel`` models, others models without figures. Raises
-    BadInputError if the figures are damaged.
+    Objects with provenance become ``FigureModel`` models, other objects models without figures.
+    Raises BadInputError if the figures are damaged.
     """
     try:
         return _as_model(document)

@@ -67,7 +67,7 @@ class CompeteRow(FigureModel):
     far: str
     near_threads: int
     far_threads: int
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     size_bytes: int = Field(description="per array; each thread has two")
     in_cache: bool
     near_bandwidth_bytes_per_s: float = Field(description="summed over the near threads")
@@ -132,7 +132,7 @@ class StencilResult(FigureModel):
     far: str
     near_threads: int
     far_threads: int
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     in_cache: bool
     sweeps: int = Field(description="of one repeat; times are means over them")
     matches_serial: bool = Field(description="every repeat left the bits of a serial sweep")
@@ -183,7 +183,7 @@ class PipelineResult(FigureModel):
     far: str | None
     near_threads: int
     far_threads: int = Field(description="0 where near threads did all, in turns")
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     in_cache: bool
     compared_iterations: int
     generate_time_s: float

@@ -35,7 +35,7 @@ Tier = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def intset(
     structure: Structure = "hash",
     entries: flags.Entries = 1024,

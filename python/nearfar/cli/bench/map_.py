@@ -56,7 +56,7 @@ Counters = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def map_(
     op: Op = "insert",
     type_: Type = "map",

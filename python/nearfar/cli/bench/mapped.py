@@ -13,7 +13,7 @@ Directory = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def mapped(
     path: Directory = Path(),
     size: flags.Size = None,

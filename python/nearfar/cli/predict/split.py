@@ -55,7 +55,7 @@ def split(
     cols: Columns,
     element_bytes: ElementBytes = 8,
     kernel: Kernel = "stencil8",  # its only value
-    version: flags.Version = "direct",
+    version: flags.BorderVersion = "direct",
     near_threads: flags.MaybeNearThreads = None,
     far_threads: flags.MaybeFarThreads = None,
     threads: Threads = None,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.report.charts.drawing import Picture
 
 #: Most points of a drawn line. Of a longer one, the lowest point of each group is drawn, because a
-#: drop of a rate must not be lost. Peaks are lost: unsuitable for bytes.
+#: drop of a rate must not be lost. Peaks are lost, so the picture does not suit bytes in use.
 MAX_POINTS = 400
 
 

@@ -17,7 +17,7 @@ _RATIOS = {
     "predicted_slowdown": "CPU time, predicted",
 }
 #: Runs shorter than this get a note: starting a process and placing the pages of its libraries
-#: takes 1 to 3 ms, which is a tenth of this time.
+#: takes 1 to 3 ms, up to a tenth of this time.
 _SHORT_S = 0.03
 #: Runs from which on the median of ratios has a 95 % interval, and from which on a standard
 #: deviation is shown.
