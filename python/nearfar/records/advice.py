@@ -246,7 +246,7 @@ class AdviceResult(FarAdvice, Answer):
         None, description="of the cache before memory, modeled; 0: none"
     )
     host_epochs: Count | None = Field(
-        None, description="repeats of the host's measurement, if here"
+        None, description="number of repeats, if the host was measured here"
     )
     provisional: bool = Field(
         False, description="measured too briefly to include variation over minutes"
