@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.measure.host import HostMeter
 from nearfar.measure.progress import silent
 from nearfar.records.profile import Host
-from nearfar.workflows.calibrating import open_session
+from nearfar.workflows.recording import open_session
 
 
 def host_now(cpu: int, tiers: Sequence[str], epochs: int = 3) -> Host:

@@ -7,7 +7,7 @@ from pathlib import Path
 from nearfar.profiles import stored_host
 from nearfar.profiles.this_host import this_host
 from nearfar.records.figures import Origin
-from nearfar.records.profile import Figure, Host, Measured
+from nearfar.records.profile import Figure, Host, HostMeasurement
 
 Rows = list[tuple[float, tuple[float, float, float]]]
 MIB = float(1 << 20)
@@ -101,7 +101,7 @@ def fixed_host(*, provisional: bool = False) -> Host:
             "figures": figures,
             "sources": {**reported.sources, "nearfar": "fixed figures of the tests"},
             "memories": {f"dram,pages={pages}": memory(pages) for pages in PAGES},
-            "measured": Measured(
+            "measured": HostMeasurement(
                 started="2026-01-01T00:00:00Z",
                 ended="2026-01-01T00:02:00Z",
                 epochs=8,

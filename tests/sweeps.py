@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 
 from nearfar.cli.app import app
-from nearfar.cli.verbs import order_arguments
+from nearfar.cli.verbs import cell_arguments
 from nearfar.records.sweep import SweepCell
 from nearfar.store import read_run
 from nearfar.sweep.suite import Suite
@@ -30,8 +30,8 @@ grid = { requests = [1000, 3000000, 3000001, 3000002] }
 
 
 def wanted(suite: Suite, full: bool = False) -> sweeping.SweepRequest:
-    order = partial(order_arguments, get_command(app))
-    return sweeping.SweepRequest(suite, full, None, None, None, order=order)
+    arguments_of = partial(cell_arguments, get_command(app))
+    return sweeping.SweepRequest(suite, full, None, None, None, arguments_of=arguments_of)
 
 
 def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:

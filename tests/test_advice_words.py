@@ -29,7 +29,7 @@ from nearfar.report.advice_words import (
     mattering,
     site_name,
     warnings,
-    wholes,
+    whole_placements,
 )
 from nearfar.report.terminal.advising import _curve
 from nearfar.report.terminal.layout import figure
@@ -351,8 +351,9 @@ def test_near_memory_that_the_program_did_not_run_on_is_said() -> None:
     assert lines[1] == "observed on dram of this machine: 157 ns; stalls are converted to laptop"
     assert lines[2] == f"near laptop: 108 ns, 35 GB/s ({CAPPED}), 4 KiB pages"
     assert lines[3] == (
-        "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages, with as much memory as "
-        "the program has (more with more); the latency above is without it, as on huge pages"
+        "page walk: 94 ns more, if the TLB has no entry, on 4 KiB pages and with as much memory as "
+        "the program has (longer with more memory); the latency above is without it, as on huge "
+        "pages"
     )
 
 
@@ -383,8 +384,8 @@ def test_a_sampled_answer_reports_its_samples() -> None:
 
 
 def test_without_movable_memory_one_placement_is_shown() -> None:
-    assert list(wholes(result(movable_bytes=0))) == ["all_far"]
-    assert list(wholes(result(pid=7))) == ["all_far", "movable_far", "plan"]
+    assert list(whole_placements(result(movable_bytes=0))) == ["all_far"]
+    assert list(whole_placements(result(pid=7))) == ["all_far", "movable_far", "plan"]
 
 
 def test_sites_that_make_nearly_all_of_the_loss_are_shown() -> None:

@@ -73,7 +73,7 @@ BOUNDED = st.builds(_bounded, st.floats(1e-3, 1e9), st.floats(1e-6, 0.5), st.int
 
 
 @given(st.lists(st.tuples(BOUNDED, BOUNDED), min_size=1, max_size=4))
-def test_chances_of_a_change(pairs: list[tuple[stats.Bounded, stats.Bounded]]) -> None:
+def test_p_values_of_a_change(pairs: list[tuple[stats.Bounded, stats.Bounded]]) -> None:
     table = np.array([[(b.value, b.low, b.high, b.samples - 1) for b in pair] for pair in pairs])
     value, low, high, freedom = np.moveaxis(table, 2, 0)
     error = ((high - low) / 2 / value / scipy_stats.t.ppf(0.975, freedom)) ** 2
@@ -81,7 +81,7 @@ def test_chances_of_a_change(pairs: list[tuple[stats.Bounded, stats.Bounded]]) -
     welch = np.maximum(both**2 / (error**2 / freedom).sum(axis=1), 1)
     distance = np.abs(np.log(value[:, 1] / value[:, 0])) / np.sqrt(both)
     expected = 2 * scipy_stats.t.sf(distance, welch)
-    assert stats.chances(pairs) == pytest.approx(expected.tolist(), rel=1e-6, abs=1e-200)
+    assert stats.p_values(pairs) == pytest.approx(expected.tolist(), rel=1e-6, abs=1e-200)
 
 
 @given(

@@ -22,6 +22,17 @@ def test_text(name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotA
     assert text == snapshot
 
 
+def test_a_region_of_unknown_persistence_domain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(MACHINES / "optane-appdirect", tmp_path / "m", symlinks=True))
+    (copy / "sys/bus/nd/devices/ndbus0/region0/persistence_domain").write_text("\n")
+    assert main(["topo", "--from", str(copy)]) == 0
+    table = capsys.readouterr().out.partition("Persistent regions")[2]
+    row = next(line for line in table.splitlines() if "region0" in line)
+    assert "unknown" in row
+
+
 def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topo", "--from", str(MACHINES / "cxl-expander"), "--json", "-"]) == 0
     printed = capsys.readouterr()

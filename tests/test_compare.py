@@ -74,21 +74,23 @@ def test_the_key_declares_which_direction_is_worse(key: str, direction: str | No
 
 
 def test_worse_is_beyond_the_threshold_in_the_bad_direction() -> None:
-    assert change("latency_ns", 100, 106).worse(0.05)
-    assert not change("latency_ns", 100, 105).worse(0.05), "the threshold itself is not beyond it"
-    assert not change("latency_ns", 100, 50).worse(0.05)
-    assert change("bandwidth_bytes_per_s", 100, 94).worse(0.05)
-    assert not change("bandwidth_bytes_per_s", 100, 95).worse(0.05)
-    assert not change("bandwidth_bytes_per_s", 100, 300).worse(0.05)
-    assert not change("size_bytes", 100, 900).worse(0.05)
+    assert change("latency_ns", 100, 106).verdict_alone(0.05) == "worse"
+    assert change("latency_ns", 100, 105).verdict_alone(0.05) != "worse", (
+        "the threshold itself is not beyond it"
+    )
+    assert change("latency_ns", 100, 50).verdict_alone(0.05) != "worse"
+    assert change("bandwidth_bytes_per_s", 100, 94).verdict_alone(0.05) == "worse"
+    assert change("bandwidth_bytes_per_s", 100, 95).verdict_alone(0.05) != "worse"
+    assert change("bandwidth_bytes_per_s", 100, 300).verdict_alone(0.05) != "worse"
+    assert change("size_bytes", 100, 900).verdict_alone(0.05) != "worse"
 
 
 def test_a_figure_that_was_zero_is_worse_only_by_intervals_or_counts() -> None:
     """A threshold is a fraction of the old value."""
-    assert not change("latency_ns", 0, 0).worse(0.0)
-    assert not change("latency_ns", 0, 1).worse(0.05)
-    assert change("faults_per_gib", 0, 1, was=(0, 0), is_=(0.9, 1.1)).worse(0.05)
-    assert change("fences_per_op", 0, 1).worse(0.05)
+    assert change("latency_ns", 0, 0).verdict_alone(0.0) != "worse"
+    assert change("latency_ns", 0, 1).verdict_alone(0.05) != "worse"
+    assert change("faults_per_gib", 0, 1, was=(0, 0), is_=(0.9, 1.1)).verdict_alone(0.05) == "worse"
+    assert change("fences_per_op", 0, 1).verdict_alone(0.05) == "worse"
     from_zero = Comparison([change("latency_ns", 0, 1)], [], [])
     console = Console(width=100)
     with console.capture() as capture:
@@ -98,9 +100,11 @@ def test_a_figure_that_was_zero_is_worse_only_by_intervals_or_counts() -> None:
 
 
 def test_overlapping_intervals_prove_nothing() -> None:
-    assert not change("latency_ns", 100, 120, (90, 115), (110, 130)).worse(0.05)
-    assert change("latency_ns", 100, 120, (95, 105), (110, 130)).worse(0.05)
-    assert change("latency_ns", 100, 120, (95, 125), None).worse(0.05), "one interval is none"
+    assert change("latency_ns", 100, 120, (90, 115), (110, 130)).verdict_alone(0.05) != "worse"
+    assert change("latency_ns", 100, 120, (95, 105), (110, 130)).verdict_alone(0.05) == "worse"
+    assert change("latency_ns", 100, 120, (95, 125), None).verdict_alone(0.05) == "worse", (
+        "one interval is none"
+    )
 
 
 def test_the_best_of_several_is_shown_and_decides_nothing() -> None:

@@ -14,7 +14,7 @@ from nearfar.cli.app import main
 from nearfar.comparison.changes import Comparison
 from nearfar.comparison.matching import compare_runs
 from nearfar.comparison.shifts import shifts
-from nearfar.records.figures import Origin, quantities
+from nearfar.records.figures import Origin, figure_fields
 from nearfar.records.results import LatencyPoint
 from nearfar.records.run import Run, Sections
 from test_compare import change, save
@@ -30,7 +30,7 @@ def measured(rng: np.random.Generator, slower: dict[int, float], spread: float =
         repeats = true * np.exp(rng.normal(0, spread, 25))
         estimate = {"latency_ns": stats.median(repeats.tolist())}
         points.append(
-            LatencyPoint(region_bytes=4096 + 64 * index, **quantities(Origin.MEASURED, estimate))
+            LatencyPoint(region_bytes=4096 + 64 * index, **figure_fields(Origin.MEASURED, estimate))
         )
     base = factories.study()
     assert base.sections.latency is not None
@@ -52,7 +52,7 @@ def test_an_unchanged_machine_seldom_fails_and_a_real_change_does() -> None:
     for _ in range(10):
         found = of_latency(measured(rng, {}), measured(rng, {}))
         alarms += bool(found.worse(0.01))
-        apart += any(c.worse(0.01) for c in found.changes)
+        apart += any(c.verdict_alone(0.01) == "worse" for c in found.changes)
     assert apart >= 5, "without the correction most comparisons would fail"
     assert alarms <= 2
     found = of_latency(measured(rng, {17: 1.4}), measured(rng, {}))
@@ -83,16 +83,16 @@ def test_rates_cost_more_where_they_are_lower() -> None:
     assert shifts([change("latency_ns", 100, 50)] * 4) == [], "too few for an interval"
 
 
-def test_chances_are_those_of_welch() -> None:
+def test_p_values_are_those_of_welch() -> None:
     # Equal errors: Student's t with twice the freedom; half the interval is t(0.975) errors.
     from scipy.stats import t
 
     half = t.ppf(0.975, 9) * 0.01
     a, b = (stats.Bounded(v, v * (1 - half), v * (1 + half), 10) for v in (100.0, 105.0))
-    (chance,) = stats.chances([(a, b)])
-    assert chance == pytest.approx(2 * t.sf(np.log(1.05) / (0.01 * 2**0.5), 18), rel=1e-6)
-    assert stats.chances([(a, a)]) == [1.0]
-    assert stats.chances([]) == []
+    (p_value,) = stats.p_values([(a, b)])
+    assert p_value == pytest.approx(2 * t.sf(np.log(1.05) / (0.01 * 2**0.5), 18), rel=1e-6)
+    assert stats.p_values([(a, a)]) == [1.0]
+    assert stats.p_values([]) == []
 
 
 def test_holm_by_hand() -> None:

@@ -102,7 +102,7 @@ def test_rows_below_full_occupancy_report_the_queue() -> None:
     rows = contention_fit.read_measured(competition("far-far"))
     full = contention_fit.fit(rows)
     near, far = contention.speeds(full, 4, 4)
-    below = contention.Measured(
+    below = contention.ContentionRow(
         near_threads=4,
         far_threads=4,
         near_bandwidth_bytes_per_s=4 * near.full / 0.8,

@@ -12,8 +12,8 @@ from rich.console import Console
 from conftest import RunNearfar
 from hmalloc_build import compile_c
 from nearfar.errors import BadInputError
-from nearfar.place.attached.checking import hold_placement
-from nearfar.place.checking import hold
+from nearfar.place.attached.checking import check_placement
+from nearfar.place.checking import check_run
 from nearfar.place.promise import PlanPromise, Promise, RulePromise, read_promise
 from nearfar.place.sites import Frame, Site
 from nearfar.place.statistics_files import parse_statistics
@@ -22,7 +22,7 @@ from nearfar.records.choices import RuleMemory, SiteKind
 from nearfar.records.placement import PlacementResult, RulePlacement, UnappliedRule
 from nearfar.records.plan_check import Check
 from nearfar.records.run_statistics import ProcessStatistics, RuleStatistics
-from nearfar.report.terminal.placement import plan_check
+from nearfar.report.terminal.run_statistics import plan_check
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024
@@ -103,25 +103,27 @@ def test_kept_and_broken_promises() -> None:
     reported = promise(promised(1, "far", 600), promised(2, "far", 400))
     good = {"allocations": 1, "allocated_bytes": 600, "node1": 90, "absent": 10, "pages": 100}
     other = {**good, "allocated_bytes": 400}
-    assert hold(reported, [counted(nodes=2, r1=good, r2=other)]).kept
+    assert check_run(reported, [counted(nodes=2, r1=good, r2=other)]).kept
     spilled = {**good, "allocated_bytes": 500, "elsewhere_bytes": 100}
-    assert "did not go to far" in hold(reported, [counted(r1=spilled, r2=other)]).rules[0].broken
+    assert (
+        "did not go to far" in check_run(reported, [counted(r1=spilled, r2=other)]).rules[0].broken
+    )
     moved = {**good, "node1": 80, "node0": 10}
     assert (
         "not on far's node"
-        in hold(reported, [counted(nodes=2, r1=moved, r2=other)]).rules[0].broken
+        in check_run(reported, [counted(nodes=2, r1=moved, r2=other)]).rules[0].broken
     )
     less = {**good, "allocated_bytes": 10}
-    assert "instead of 60.0%" in hold(reported, [counted(r1=less, r2=other)]).rules[0].broken
+    assert "instead of 60.0%" in check_run(reported, [counted(r1=less, r2=other)]).rules[0].broken
     unknown = {"allocations": 1, "allocated_bytes": 200}
-    found = hold(reported, [counted(r1=good, r2=other, r3=unknown)])
+    found = check_run(reported, [counted(r1=good, r2=other, r3=unknown)])
     assert not found.kept
     assert "sites that the plan does not know" in found.broken[0]
 
 
 def test_a_rule_that_was_edited_breaks_the_promise() -> None:
     reported = promise(promised(1, "near", 600), promised(2, "far", 400))
-    found = hold(reported, [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})])
+    found = check_run(reported, [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})])
     assert not found.kept
     assert [rule.broken for rule in found.rules] == ["the plan's rule places it on far", ""]
 
@@ -145,7 +147,7 @@ def test_mappings_are_compared_with_each_other() -> None:
             reported.rules.append(promised(5, "far", 64))
             rules[5] = mapped("globals", **globals_)
         ran = ProcessStatistics(process=1, tiers={"far": {"nodes": 2}}, rules=rules)
-        return hold(reported, [ran], Traffic({1: (150, 50)}, unmatched=0))
+        return check_run(reported, [ran], Traffic({1: (150, 50)}, unmatched=0))
 
     kept = held(200, 50)
     assert kept.kept, kept
@@ -172,7 +174,7 @@ def a_virtual_machine(heap_unknown: int, misplaced_kib: int) -> Check:
     rules[1].counts["elsewhere_bytes"] = misplaced_kib * KIB
     rules[26] = mapped("mapping", allocated_bytes=150 * KIB * KIB)
     rules[27] = mapped("heap", allocated_bytes=heap_unknown)
-    return hold(reported, [ProcessStatistics(process=1, rules=rules)])
+    return check_run(reported, [ProcessStatistics(process=1, rules=rules)])
 
 
 def test_the_verdict_is_on_all_memory_together() -> None:
@@ -232,30 +234,33 @@ def placed_from_outside(*rules: RulePlacement, **more: object) -> PlacementResul
 
 def test_a_program_placed_from_outside_is_checked_by_its_pages() -> None:
     reported = promise(promised(1, "far", 6000 * KIB), promised(2, "far", 60 * KIB))
-    kept = hold_placement(reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40)))
+    kept = check_placement(reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40)))
     assert (kept.kept, kept.kept_share) == (True, 1)
     assert [(rule.pages, rule.misplaced_pages) for rule in kept.rules] == [(1000, 0), (10, 0)]
     assert "Pages were moved from outside" in text_of(kept)
-    few = hold_placement(reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40, 8)))
+    few = check_placement(
+        reported, placed_from_outside(placed_rule(1, 4000), placed_rule(2, 40, 8))
+    )
     assert few.kept
     assert "20.0% of its pages are not on far's node" in few.rules[1].broken
     many = placed_from_outside(placed_rule(1, 4000, 400), placed_rule(2, 40))
-    assert not hold_placement(reported, many).kept
-    never = hold_placement(reported, placed_from_outside())
+    assert not check_placement(reported, many).kept
+    never = check_placement(reported, placed_from_outside())
     assert not never.kept
     assert "before any of its memory was looked at" in never.broken[0]
     heap = UnappliedRule(rule=1, line=1, text="rule far size=1..", why="places blocks of the heap")
     other = placed_from_outside(placed_rule(2, 40), unapplied=[heap])
     assert (
-        "not applied from outside: places blocks" in hold_placement(reported, other).rules[0].broken
+        "not applied from outside: places blocks"
+        in check_placement(reported, other).rules[0].broken
     )
-    assert not hold_placement(reported, other).kept
+    assert not check_placement(reported, other).kept
 
 
 def test_a_heap_without_rules_is_not_compared() -> None:
     ran = ProcessStatistics(process=1, rules={1: mapped("mapping", allocated_bytes=100)})
-    assert hold(promise(promised(1, "far", 100)), [ran]).kept
-    assert not hold(promise(promised(1, "far", 100)), [ProcessStatistics(process=1)]).kept
+    assert check_run(promise(promised(1, "far", 100)), [ran]).kept
+    assert not check_run(promise(promised(1, "far", 100)), [ProcessStatistics(process=1)]).kept
 
 
 def test_traffic_is_held_against_its_promise() -> None:
@@ -265,18 +270,18 @@ def test_traffic_is_held_against_its_promise() -> None:
     )
     ran = [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})]
     ran[0].rules[1].tier = "near"
-    kept = hold(reported, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
+    kept = check_run(reported, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
     assert kept.kept
     assert [rule.reads for rule in kept.rules] == [7500, 1300]
     assert kept.near_traffic_share == pytest.approx(0.84)
     assert kept.promised_near_traffic_share == pytest.approx(0.8)
-    shifted = hold(reported, ran, Traffic({1: (3000, 0), 2: (7000, 0)}, unmatched=0))
+    shifted = check_run(reported, ran, Traffic({1: (3000, 0), 2: (7000, 0)}, unmatched=0))
     assert not shifted.kept
     assert "30.0% of the heap's traffic instead of 80.0%" in shifted.rules[0].broken
-    unknown = hold(reported, ran, Traffic({1: (800, 0), 2: (100, 0)}, unmatched=100))
+    unknown = check_run(reported, ran, Traffic({1: (800, 0), 2: (100, 0)}, unmatched=100))
     assert not unknown.kept
     assert "10.0% of the heap's traffic goes to sites" in unknown.broken[0]
-    assert hold(reported, ran).matched_traffic_share is None
+    assert check_run(reported, ran).matched_traffic_share is None
 
 
 def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
@@ -376,7 +381,7 @@ def test_pages_of_a_tier_with_weights_have_their_proportions() -> None:
 
     def broken(**pages: int) -> str:
         weighted.rules = {1: RuleStatistics(tier="far", counts={"allocated_bytes": 100, **pages})}
-        return hold(promise(promised(1, "far", 100)), [weighted]).rules[0].broken
+        return check_run(promise(promised(1, "far", 100)), [weighted]).rules[0].broken
 
     assert broken(node0=620, node1=380) == ""
     assert broken(node0=10, node1=6) == ""
@@ -384,5 +389,5 @@ def test_pages_of_a_tier_with_weights_have_their_proportions() -> None:
     assert broken(node0=500, node1=500).startswith("50.0% of its pages are on node 0: far has 62.5")
     assert broken() == ""
     broken(node0=1000)
-    one = hold(promise(promised(1, "far", 100)), [weighted], one_node=True)
+    one = check_run(promise(promised(1, "far", 100)), [weighted], one_node=True)
     assert one.rules[0].broken == ""

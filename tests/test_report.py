@@ -12,9 +12,9 @@ import pytest
 import factories
 from nearfar.cli.app import main
 from nearfar.errors import MachineError
-from nearfar.records.numbers import Quantity, Setting, numbers
+from nearfar.records.numbers import Quantity, SettingNumber, numbers
 from nearfar.records.run import Run, Sections, Skipped
-from nearfar.report.html.answers import how_far, what_next
+from nearfar.report.html.answers import on_far_memory, what_next
 from nearfar.report.html.page import render, write_report
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import latency, mapped, stream
@@ -35,7 +35,7 @@ def test_a_tier_on_small_pages_is_compared_with_small_pages() -> None:
     for curve in kept:
         curve.pages = "system" if curve.tier == "shm:" else curve.pages
     kept[1].points = kept[1].points[:-1]  # a disturbed machine measures fewer regions
-    (said,) = how_far(run)
+    (said,) = on_far_memory(run)
     assert re.match(r"shm: \(pages of the system's choice\): .* a load from \d+ MiB, ", said)
     assert said.endswith(" 1.12 × of dram (4 KiB pages).")
 
@@ -152,7 +152,7 @@ def test_provenance_table_has_a_row_for_each_figure(run: Run) -> None:
     table = page[page.index('<section id="provenance"') :]
     rows = table[: table.index("</section>")].count("<tr>") - table.count("<thead>")
     assert rows == len(found)
-    assert sum(isinstance(n, Setting) for n in found) > 0
+    assert sum(isinstance(n, SettingNumber) for n in found) > 0
 
 
 def test_a_figure_without_provenance_is_called_so() -> None:

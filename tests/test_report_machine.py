@@ -16,7 +16,7 @@ from nearfar.records.matrix import MatrixPoint, MatrixResult
 from nearfar.records.run import Sections
 from nearfar.report.charts.topology import topology_figure
 from nearfar.report.html.page import render
-from nearfar.report.html.sections._nodes import Measured, latency_matrix
+from nearfar.report.html.sections._nodes import NodeMeasurements, latency_matrix
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"
 
@@ -84,11 +84,11 @@ def test_names_in_a_picture_stay_text() -> None:
 
 def test_matrix_has_measured_latency_before_claims_before_distances() -> None:
     machine = _machine("cxl-expander")
-    (claimed,) = latency_matrix(machine, Measured())
+    (claimed,) = latency_matrix(machine, NodeMeasurements())
     assert [cell.text for cell in claimed.rows[0]] == ["CPUs of node 0", "111 ns", "250 ns"]
     assert {cell.origin for cell in claimed.rows[0][1:]} == {Origin.CLAIMED}
     curves = factories.latency(("dram", "numa:1"))
-    (measured,) = latency_matrix(machine, Measured(curves=curves))
+    (measured,) = latency_matrix(machine, NodeMeasurements(curves=curves))
     assert [cell.text for cell in measured.rows[0][1:]] == ["91.5 ns", "102 ns"]
     way = MatrixPoint(
         cpu_node=0,
@@ -99,14 +99,14 @@ def test_matrix_has_measured_latency_before_claims_before_distances() -> None:
         write_bandwidth_bytes_per_s=1e9,
     )
     ways = MatrixResult(region_bytes=1 << 28, points=[way])
-    (both,) = latency_matrix(machine, Measured(ways, curves))
+    (both,) = latency_matrix(machine, NodeMeasurements(ways, curves))
     assert [cell.text for cell in both.rows[0][1:]] == ["91.5 ns", "271 ns"]
-    (plain,) = latency_matrix(_machine("two-sockets"), Measured())
+    (plain,) = latency_matrix(_machine("two-sockets"), NodeMeasurements())
     assert [cell.detail for cell in plain.rows[1][1:]] == ["distance 21", "distance 10"]
 
 
 def test_a_machine_of_one_node_has_no_matrix() -> None:
-    assert latency_matrix(_machine("memmap-pmem"), Measured()) == []
+    assert latency_matrix(_machine("memmap-pmem"), NodeMeasurements()) == []
 
 
 def test_the_page_has_picture_and_matrix_without_empty_fields_of_the_record() -> None:

@@ -299,6 +299,25 @@ def test_impossible_figures_are_refused_by_name(
     assert f"is damaged at sections.{place}: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["later", "sections.latency.later"])
+def test_a_key_of_a_newer_version_is_not_called_damage(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(factories.study(), tmp_path)
+    document = json.loads((tmp_path / "run.json").read_text())
+    document["nearfar_version"] = "99.1"
+    *way, last = place.split(".")
+    member = document
+    for step in way:
+        member = member[step]
+    member[last] = 1
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    assert main(["show", str(tmp_path)]) == 2
+    printed = capsys.readouterr().err
+    assert f"does not know: {place} (written by nearfar 99.1)" in printed
+    assert "damaged" not in printed
+
+
 def test_a_percentile_of_no_time_is_shown_and_drawn(tmp_path: Path) -> None:
     run = factories.study(sections=Sections(tails=factories.tails()))
     assert run.sections.tails is not None

@@ -9,7 +9,7 @@ import pytest
 from nearfar import store
 from nearfar.cli.flags import record_place
 from nearfar.errors import BadInputError, MachineError
-from nearfar.records.figures import Origin, quantities
+from nearfar.records.figures import Origin, figure_fields
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import SCHEMA_VERSION, Run
 from nearfar.report.wording import interval_of
@@ -31,7 +31,7 @@ def made_run(**changes: object) -> Run:
 def measured_run() -> Run:
     run = made_run()
     latency = {"latency_ns": median([80.0, 81.5, 79.0] * 2)}
-    point = LatencyPoint(region_bytes=4096, **quantities(Origin.MEASURED, latency, seed=1))
+    point = LatencyPoint(region_bytes=4096, **figure_fields(Origin.MEASURED, latency, seed=1))
     curve = LatencyCurve(tier="dram", pages="4k", block_bytes=64, cpu=0, points=[point])
     run.sections.latency = LatencyResult(
         curves=[curve], effective_last_cache_bytes=1 << 20, effective_last_cache_source="knee"
@@ -174,7 +174,7 @@ def test_damaged_records_say_where(tmp_path: Path) -> None:
     changed: list[tuple[dict[str, object], str]] = [
         ({"seed": "many"}, "damaged at seed"),
         ({"status": "lost"}, "damaged at status"),
-        ({"unknown": 1}, "damaged at unknown"),
+        ({"unknown": 1}, "does not know: unknown"),
         ({"sections": {"latency": {"curves": 3}}}, "damaged at sections.latency.curves"),
     ]
     for changes, complaint in changed:
@@ -216,7 +216,7 @@ def test_previous_runs_are_finished_ones_of_this_machine_and_verb(tmp_path: Path
 
 def test_older_records_of_few_repeats_have_no_interval() -> None:
     point = LatencyPoint(
-        region_bytes=4096, **quantities(Origin.MEASURED, {"latency_ns": median([80.0] * 6)})
+        region_bytes=4096, **figure_fields(Origin.MEASURED, {"latency_ns": median([80.0] * 6)})
     )
     assert point.interval("latency_ns") == (80.0, 80.0)
     assert interval_of(point, "latency_ns") == "80 ns"

@@ -46,6 +46,7 @@ from nearfar.simulation.cache_misses import (
     count_misses_concurrently,
 )
 from nearfar.workflows import calibrating, host_here, structures_study
+from nearfar.workflows.recording import open_session
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
 
@@ -423,7 +424,7 @@ def test_a_study_predicts_points_then_measures_them_and_reports_each_device(
     monkeypatch.setattr(structures_study, "MAP_ENTRIES", 500)
     fix_calibration(monkeypatch)
     cpus = sorted(os.sched_getaffinity(0))
-    with calibrating.open_session(silent) as session:
+    with open_session(silent) as session:
         result = structures_study.predict_structures(session, cpus, Effort(15.0, 1, apart=False))
     assert STUDY["structures"] > 0
     assert [p.tier for p in result.points] == ["shm:", "dram"] * 3

@@ -23,7 +23,7 @@ from nearfar.records.noise import NoiseRecord
 from nearfar.records.sweep import SweepCell, SweepResult
 from nearfar.report.html.sections import sweep as section
 from nearfar.store import read_run
-from nearfar.sweep import cluster, order
+from nearfar.sweep import cluster, work_order
 from nearfar.sweep import table as sweep_table
 from nearfar.sweep.machine_lock import machine_lock
 from nearfar.sweep.scratch import UNDER_WAY
@@ -212,7 +212,7 @@ def test_a_changed_input_file_changes_the_cell(tmp_path: Path, in_tmp_path: None
     found = []
     for content in ("{}", "{ }", "{}"):
         (tmp_path / "c.json").write_text(content)
-        found += sweeping.orders(wanted(suite))
+        found += sweeping.work_orders(wanted(suite))
     assert found[0].id == found[2].id != found[1].id
 
 
@@ -323,7 +323,7 @@ def test_another_build_changes_the_cell(tmp_path: Path, monkeypatch: pytest.Monk
     identities = []
     for folder in ("one", "two", "one"):
         monkeypatch.setattr(nearfar, "__file__", str(tmp_path / folder / "__init__.py"))
-        order.build.cache_clear()
-        identities.append(order.identify("sim", ["-n", "1"], order.digest_of))
-    order.build.cache_clear()
+        work_order.build.cache_clear()
+        identities.append(work_order.identify("sim", ["-n", "1"], work_order.digest_of))
+    work_order.build.cache_clear()
     assert identities[0] == identities[2] != identities[1]

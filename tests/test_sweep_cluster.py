@@ -130,5 +130,5 @@ def test_a_sweep_whose_only_worker_is_killed_ends_and_leaves_nothing(
         os.kill(workers["one"], signal.SIGKILL)
         done = sweep.result(_PATIENCE_S)
     done.assert_refused(3, "has no workers any more: the last one was lost")
-    assert "what is done is found again" in done.stderr
+    assert "finished cells are kept" in done.stderr
     assert list(temporary.glob(f"{UNDER_WAY}*")) == []

@@ -68,7 +68,7 @@ def test_invalid_sweeps_are_refused(tmp_path: Path, in_tmp_path: None, printed: 
 @pytest.mark.parametrize("full", [False, True])
 def test_every_shipped_suite_is_valid(name: str, full: bool) -> None:
     suite = load_suite(name)
-    found = sweeping.orders(wanted(suite, full))
+    found = sweeping.work_orders(wanted(suite, full))
     assert len(found) >= 2
     assert suite.title
     assert suite.source

@@ -201,17 +201,17 @@ class Bounded:
     samples: int
 
 
-def chances(pairs: Sequence[tuple[Bounded, Bounded]]) -> list[float]:
+def p_values(pairs: Sequence[tuple[Bounded, Bounded]]) -> list[float]:
     """For each pair, the two-sided p-value of its ratio under the hypothesis of no change.
 
     Welch's test on logarithms. The standard error of a figure is half of its interval divided by
     the 95 % quantile of Student's t for its number of repeats. Values must be positive and have at
     least two repeats.
     """
-    return [_chance(*pair) for pair in pairs]
+    return [_p_value(*pair) for pair in pairs]
 
 
-def _chance(one: Bounded, other: Bounded) -> float:
+def _p_value(one: Bounded, other: Bounded) -> float:
     freedom = [figure.samples - 1 for figure in (one, other)]
     variances = [
         ((figure.high - figure.low) / 2 / figure.value / student.quantile((1 + CONFIDENCE) / 2, n))
@@ -225,16 +225,16 @@ def _chance(one: Bounded, other: Bounded) -> float:
     return 2 * student.above(distance, max(welch, 1))
 
 
-def holm(chance: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected for multiple testing (Holm 1979).
 
     The probability that any corrected value below 5 % is a false positive is at most 5 %.
     """
-    order = sorted(range(len(chance)), key=lambda i: chance[i])
-    corrected = [0.0] * len(chance)
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    corrected = [0.0] * len(p_values)
     highest = 0.0
     for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(chance) - rank) * chance[index]))
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = highest
     return corrected
 

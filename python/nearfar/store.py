@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from nearfar import __version__
 from nearfar.errors import BadInputError, MachineError
 from nearfar.files import parse_json, read_text, write_whole
 from nearfar.records.run import SCHEMA_VERSION, Run
@@ -170,12 +171,23 @@ def run_of(document: Any, file: Path) -> Run:
     try:
         return Run.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BadInputError(
-            f"{file} is damaged at {where}: {first['msg']}",
-            "restore it from a copy, or measure again",
-        ) from None
+        raise _refusal(error, document, file) from None
+
+
+def _refusal(error: ValidationError, document: dict[str, Any], file: Path) -> BadInputError:
+    """The error for a record that is damaged, or has a key of a newer version."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return BadInputError(
+            f"{file} has a key that nearfar {__version__} does not know: {where} (written by "
+            f"nearfar {document.get('nearfar_version')})",
+            "use the version that wrote it, or a newer one, or measure again",
+        )
+    return BadInputError(
+        f"{file} is damaged at {where}: {first['msg']}",
+        "restore it from a copy, or measure again",
+    )
 
 
 def previous_runs(verb: str, machine_id: str, root: Path = DEFAULT_ROOT) -> list[tuple[Path, Run]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearfar.records.figures import Origin, quantities
+from nearfar.records.figures import Origin, figure_fields
 from nearfar.stats import Estimate
 
 MACHINE_ID = "made-up-0001"
@@ -19,7 +19,7 @@ def around(value: float, width: float = 0.015, statistic: str = "median") -> Est
 def shaped(
     estimates: dict[str, Estimate], origin: Origin = Origin.MEASURED, seed: int | None = 1
 ) -> dict[str, Any]:
-    return quantities(origin, estimates, seed=seed, machine=MACHINE_ID)
+    return figure_fields(origin, estimates, seed=seed, machine=MACHINE_ID)
 
 
 def origin(tier: str) -> Origin:

@@ -47,16 +47,15 @@ def advise(
 
     ``program``: the command line; or empty, with the ``pid`` of a running process, which is sampled
     for ``time_s``, or with ``perf``, a file that perf recorded. ``emulate``: trace every access
-    under an emulator instead of sampling stalls.
-    ``far``: device profiles or tiers, each advised on alone; the plan is for the first. ``near``: a
-    device profile or a tier. ``near_budget``: near memory for what a plan can
-    move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
-    run, in seconds. ``background``: traffic of other programs on these profiles, such as
-    ``far=5GB/s``. ``whole_sites``: place no site on both memories. ``peaks``: also measure the
-    bandwidth of all threads on tiers. ``host``: host whose caches are modeled; ``this`` is measured
-    on first use.
-    ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
-    the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
+    under an emulator instead of sampling stalls. ``far``: device profiles or tiers; each gets
+    advice of its own, the first also a plan. ``near``: a device profile or a tier. ``near_budget``:
+    near memory for what a plan can move, in bytes or as ``256MiB``; default: the knee of the curve.
+    ``time_s``: time limit of each run, in seconds. ``background``: traffic of other programs on
+    near or far memory that is a profile, such as ``far=5GB/s``. ``whole_sites``: place no site on
+    both memories. ``peaks``: also measure the bandwidth of all threads on tiers. ``host``: host
+    whose caches are modeled; ``this`` is measured on first use. ``stdin``: empty by default.
+    ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is the file of the plan for
+    ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
     from nearfar.workflows import advising
     from nearfar.workflows.observation import AdviceRequest
@@ -96,11 +95,11 @@ def place_process(
 ) -> Measured[PlacementResult]:
     """Move the pages of a running program to where a plan says, as ``nearfar place`` does.
 
-    ``plan``: a plan file; or None with ``revert``, which moves pages back: those of the record
-    ``run``, by default of the newest of this process. ``tiers``: such as ``far=numa:1``. Unless
-    ``once``, returns when the program has ended, after ``time_s`` seconds, or on KeyboardInterrupt.
-    ``rate_bytes_per_s``: None for no limit. ``shared``: also move pages that other processes map;
-    requires CAP_SYS_NICE. Raises BadInputError, MachineError.
+    ``plan``: a plan file; or None with ``revert``, which moves back the pages that the run with the
+    record ``run`` moved, by default the newest run on process ``pid``. ``tiers``: such as
+    ``far=numa:1``. Unless ``once``, returns when the program has ended, after ``time_s`` seconds,
+    or on KeyboardInterrupt. ``rate_bytes_per_s``: None for no limit. ``shared``: also move pages
+    that other processes map; requires CAP_SYS_NICE. Raises BadInputError, MachineError.
     """
     from nearfar.workflows import placing
 
@@ -131,7 +130,7 @@ def trace(
     """Record the memory accesses of a program behind the caches of a host.
 
     ``output``: the trace to write, which must not exist. ``caches``: those of this machine by
-    default. ``aside``: the program's standard output goes to standard error.
+    default. ``aside``: redirect the program's standard output to standard error.
     """
     from nearfar.workflows import tracing
 

@@ -61,9 +61,9 @@ def compare(*sides: str, threshold: float = 0.05, tiers: Sequence[str] = ()) -> 
     """Compare the last side with the others; ``worse`` says whether a figure got worse.
 
     Sides: runs, profiles, hosts or JSON documents of the same kind, by name or path.
-    ``threshold``: the largest accepted degradation, as a fraction. ``tiers``: two tiers, such as
-    ``dram`` and ``dram,pages=thp``: the second in the last run is compared with the first in the
-    others, or both of one run.
+    ``threshold``: the largest accepted degradation, as a fraction. ``tiers``: two tiers to compare,
+    such as ``dram`` and ``dram,pages=thp``. The second one of the last run is compared with the
+    first one of the other runs; if only one run is given, with the first one of that run.
     """
     from nearfar.workflows import comparing
 

@@ -27,8 +27,8 @@ def simulate(
 ) -> Simulation | CountsSimulation | LoadCurve:
     """Simulate a program on two memories: from a trace, from counts, or a synthetic stream.
 
-    A memory is a device profile, or a tier of this machine (``dram``), measured once.
-    ``given``: names of the fields that the caller set, by field, for error messages; default:
+    A memory is a device profile, or a tier of this machine (``dram``), measured once. ``given``:
+    the fields that the caller set, each with the name that error messages use for it; default:
     fields that differ from their defaults. Raises BadInputError for a field without effect.
     """
     from nearfar.workflows import simulating

@@ -126,18 +126,18 @@ def advise(
     result covers the part that ran. Programs that it starts are included. A program that fails gets
     no result.
 
-    A site may be on both memories: the plan interleaves its pages in eighths, if that saves at
-    least 1 % of the time at the latency that both memories have under the load of the program, for
-    which bandwidths and loaded latencies come from the profiles. This helps programs that need more
+    A site may be on both memories: the plan interleaves its pages in eighths if that saves at least
+    1 % of the time. This time is predicted for the load that the program puts on both memories,
+    with bandwidths and loaded latencies of the profiles. Interleaving helps programs that need more
     bandwidth than near memory has, and a large site that does not fit the budget.
 
     With --emit the answer is a script for numactl, for the kernel's weighted interleaving, for damo
     or for memkind. What the tool cannot express is a comment in the script. For weighted
     interleaving, tiers of this machine are measured with all threads.
 
-    --background is the traffic that other programs make on a memory that is named by a profile: its
-    latency is that under this load, its bandwidth what is left. The program itself is observed as
-    the machine is now.
+    --background is the traffic of other programs on a memory that is a profile: advice uses the
+    latency of the memory under this load, and the bandwidth that remains. The program itself is
+    observed on the machine as it is now.
 
     Examples:
 
@@ -183,7 +183,7 @@ def advise(
         show = other_tools.script_of(emit) if emit else advice
         output = Output(json, strict, quiet, is_script=emit is not None)
         show_measured(done, show(done.result), output)
-    finally:  # the answer first, also if --strict refuses it
+    finally:  # the report is written after the answer is shown, also if --strict raises NoisyError
         report = page.write_report(done.folder, done.run)
         if not quiet:
             note(f"report: {report}")

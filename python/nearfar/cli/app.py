@@ -1,6 +1,7 @@
 """The executable: all verbs, and the exit code of a run.
 
-Verb modules import only Typer at the top, so that ``nearfar --help`` starts fast.
+Verb modules import only Typer and small modules (flags, output, choices, units) at the top, and
+the rest inside the verb, so that ``nearfar --help`` starts fast.
 """
 
 from __future__ import annotations
@@ -142,7 +143,11 @@ def _typed_verb(arguments: Sequence[str]) -> str:
 
 
 def _wants_document(arguments: Sequence[str]) -> bool:
-    """Whether a verb's own ``--json -`` is among the arguments: not one of a program it starts."""
+    """Whether a verb's own ``--json -`` is among the arguments.
+
+    Follows the words as Click parses them, but reads on after an error: a flag that takes a value
+    skips the next word, and the words of a program that the verb starts do not count.
+    """
     command: Any = typer.main.get_command(app)
     words = iter(arguments)
     for word in words:
@@ -163,14 +168,15 @@ def _wants_document(arguments: Sequence[str]) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one verb. Return its exit code (see the contract); never raise on expected failures."""
+    """Run one verb. Return its exit code (docs/reference/contract.md); never raise on expected
+    failures."""
     typed = sys.argv[1:] if arguments is None else arguments
     verb, wants_document = partial(_typed_verb, typed), partial(_wants_document, typed)
     console.begin()
     with streams.guarded():
         code = errors.exit_code_of(lambda: int(_run(arguments) or 0), verb, wants_document)
         flushed = errors.exit_code_of(_flush, verb)
-        return flushed or code  # a result that was not written is none
+        return flushed or code  # a result that could not be written is a failure
 
 
 if __name__ == "__main__":

@@ -48,8 +48,9 @@ def compare(
     Exits with 1 if a figure of B is worse than A's by more than the threshold: a longer latency or
     time, a lower bandwidth, a higher price or energy. Where both sides have intervals, the
     intervals must not overlap, and the probability that nothing changed, corrected for the number
-    of figures (Holm), must be below 5 %. Also exits with 1 if a whole section got worse by more
-    than the threshold: the geometric mean of its figures, with its entire bootstrap interval.
+    of figures (Holm), must be below 5 %. Also exits with 1 if a whole section got worse: the
+    geometric mean of the ratios of its figures, and the whole bootstrap interval of this mean,
+    exceed the threshold.
     Sizes, counts, ratios of two measurements, and figures of fewer than six repeats are shown and
     decide nothing. A disturbed run decides nothing either: the differences are shown, and the exit
     code is 0.
@@ -77,7 +78,7 @@ def compare(
 
     verdict = api.compare(*sides, threshold=parse_share(threshold), tiers=tier or ())
     shown = comparison(
-        verdict.found, verdict.moved, verdict.limit, verdict.heads, noisy=verdict.undecided
+        verdict.found, verdict.section_shifts, verdict.limit, verdict.heads, noisy=verdict.undecided
     )
     show_document(shown, verdict.document(), json)
     show_notes([] if quiet else verdict.notes())

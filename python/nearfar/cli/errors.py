@@ -106,7 +106,7 @@ def _invalid_value(cause: BaseException | None) -> str:
     value = str(first["input"])
     why = _INVALID[first["type"]].format(**first.get("ctx", {}))
     if value.lower() == "nan" and first["type"].endswith("_equal"):
-        why = _INVALID["finite_number"]  # it is beyond each limit
+        why = _INVALID["finite_number"]  # NaN fails each comparison with a limit
     return f"'{value}' {why}"
 
 

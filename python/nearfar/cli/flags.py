@@ -110,7 +110,8 @@ def table(help: str) -> Any:  # noqa: A002
     return typer.Option("--csv", metavar="FILE", help=help, callback=writable)
 
 
-#: Output
+# Flags: output.
+
 Json = Annotated[
     str | None,
     typer.Option(
@@ -120,6 +121,7 @@ Json = Annotated[
         callback=writable,
     ),
 ]
+#: Tables of the result. ``verb_group.py`` adds this flag to each verb that has ``--json``.
 Csv = Annotated[
     str | None,
     typer.Option(
@@ -146,11 +148,13 @@ Out = Annotated[
         callback=record_place,
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured, and stop.")]
-#: Value of a context's object: a verb that supports it checks its combination of flags, and stops.
-CHECK_ALONE = object()
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")]
+#: Set as the object of a Click context, it makes a verb check its combination of flags and return
+#: before the work. A sweep checks all of its cells so.
+CHECK_ONLY = object()
 
-#: Where
+# Flags: where to measure, and what program.
+
 OneTier = Annotated[str, text("--tier", "TIER", "Tier: dram, numa:1, shm:, file:DIR, …")]
 Near = Annotated[str, text("--near", "TIER", "Near tier: dram, numa:0, …")]
 Far = Annotated[str, text("--far", "TIER", "Far tier: numa:1, fsdax:DIR, shm:, …")]
@@ -165,7 +169,8 @@ OptionalProgram = Annotated[
     list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)
 ]
 
-#: How much
+# Flags: how much to measure.
+
 Threads = Annotated[
     list[int] | None,
     count("--threads", most=ranges.MAX_THREADS, help="Threads; repeat for several."),
@@ -220,7 +225,8 @@ Remeasure = Annotated[
     ),
 ]
 
-#: Models
+# Flags: inputs of models and structures.
+
 Background = Annotated[
     list[str] | None,
     text(
@@ -230,7 +236,7 @@ Background = Annotated[
         "repeat for both memories.",
     ),
 ]
-Version = Annotated[
+BorderVersion = Annotated[
     StencilVersion, typer.Option("--version", help="Border rows: read directly, or ghost copies.")
 ]
 Calibrate = Annotated[str | None, text("--calibrate", "CAL.csv", "Measured row of this work.")]
@@ -272,7 +278,8 @@ def given(context: typer.Context) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Measuring:
-    """The flags of every verb that measures."""
+    """The flags that most measuring verbs have (``bench``, ``probe``): how often and how long to
+    measure, and where the result goes. Other verbs list the flags that have an effect on them."""
 
     cpus: Cpus = None
     time: Time = None
@@ -306,7 +313,10 @@ class Measuring:
 
 
 def in_panels(panels: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Show flags under headings: the names of parameters, separated by spaces, by heading."""
+    """Show the flags of a verb under headings in ``--help``.
+
+    ``panels``: for each heading, the names of its parameters, separated by spaces.
+    """
     headings = {name: heading for heading, names in panels.items() for name in names.split()}
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
@@ -332,7 +342,7 @@ def under(annotation: Any, heading: str | None) -> Any:
     return Annotated[kind, option]
 
 
-def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+def expand_dataclasses(verb: Callable[..., None]) -> Callable[..., None]:
     """Expand each dataclass parameter of a verb into one flag per field.
 
     Typer reads flags from a function's signature. The returned function has one parameter per field

@@ -29,7 +29,7 @@ class Output:
     quiet: bool = False
     #: Whether the text of the result contains the verdict on noise already.
     says_verdict: bool = False
-    #: Whether the text is for another program: what cannot be relied on is a note on stderr.
+    #: Whether the text is for another program. Cautions about the figures are then notes on stderr.
     is_script: bool = False
 
 
@@ -47,7 +47,7 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     if output.is_script:
         show_notes([caution.plain for caution in marked])
         marked = []
-    is_shown = show(Group(*marked, text) if marked else text, done.document(), output.json)
+    was_printed = show(Group(*marked, text) if marked else text, done.document(), output.json)
     if not output.quiet:
         note(f"record: {done.folder}")
     noise = done.run.noise
@@ -55,7 +55,7 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
         return
     if output.strict:
         refuse_disturbed(noise.reasons)
-    if not (is_shown or output.quiet):
+    if not (was_printed or output.quiet):
         note(_complaint(noise.reasons))
 
 

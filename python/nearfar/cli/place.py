@@ -19,7 +19,7 @@ Tiers = Annotated[
     list[str] | None,
     flags.text("--tier", "NAME=TIER", "Name and tier, such as far=numa:1; repeat for several."),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Look once, and end.")]
+Once = Annotated[bool, typer.Option("--once", help="Move pages once, and end.")]
 Revert = Annotated[
     bool, typer.Option("--revert", help="Move pages back to where they were before.")
 ]
@@ -84,12 +84,13 @@ def place(
     nodes: numa:1, or dram for the nodes with CPUs.
 
     The verb stays attached and moves new pages, until the program ends, --time is over, or Ctrl-C;
-    then it prints what was moved, and what the kernel refused to move and why. --once looks once.
+    then it prints what was moved, and what the kernel refused to move and why. --once moves the
+    pages that are there, and ends.
     Children of the program are not followed. If something moves pages back, the result reports how
     many, and the setting of the kernel that does it.
 
-    --revert moves the pages back to the nodes where they were: those of the newest record below
-    nearfar-runs of the same process, or of RUN.
+    --revert moves pages back to the nodes where they were before the run RUN, or before the newest
+    run on this process below nearfar-runs.
 
     Examples:
 

@@ -28,7 +28,7 @@ Matrix = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def probe(
     context: typer.Context,
     tier: flags.OneTier = "dram",
@@ -112,5 +112,5 @@ def _refuse_flags(context: typer.Context, other: str, without_effect: AbstractSe
         if name in without_effect:
             raise BadInputError(
                 f"--{name} does not go with {other}",
-                f"leave out --{name}, or {other.partition(',')[0]}",
+                f"leave out --{name}, or {other.partition(',')[0]}",  # the flag without the reason
             )

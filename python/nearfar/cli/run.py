@@ -62,9 +62,9 @@ def run(
     """Run a program with its heap on given memory tiers.
 
     The program is not modified: libhmalloc is preloaded and replaces malloc. With a plan, each
-    allocation goes to the tier that the plan's rules specify, and so do memory that the program
-    maps and global variables if rules name them; without one, the whole heap goes to the named
-    tier. Signals are forwarded, and the exit code is that of the program (128 plus the
+    allocation goes to the tier that the plan's rules specify. Rules may also name memory that the
+    program maps, and its global variables. Without a plan, the whole heap goes to the named tier.
+    Signals are forwarded, and the exit code is that of the program (128 plus the
     signal's number if a signal killed it, 126 or 127 if it could not be started). With --json -,
     the program's standard output goes to standard error.
 
@@ -76,8 +76,8 @@ def run(
     each site allocated. Then the program runs again under an emulator, without standard input and
     with its output discarded, to count the cache lines that each site reads and writes;
     --no-traffic omits that run. A promise is broken if more than 5 % of the memory (heap, mappings
-    and globals together) is not as promised; the exit code is then 1 if the program's own is 0. Of
-    a static program, the pages are compared where they were at the last look.
+    and globals together) is not as promised; the exit code is then 1 if the program's own is 0. For
+    a static program, the last known node of each page is compared.
 
     --compare runs the program with its memory in each of the named places, in turns and without its
     output, and compares CPU and wall time with the first. If far memory is a NUMA node, the table
@@ -155,14 +155,14 @@ def _compare(
 def _show(done: Ran, stats: bool, json: str | None) -> None:
     """Print the tables on standard error: standard output belongs to the program."""
     from nearfar.report.console import print_aside, write_documents
-    from nearfar.report.terminal import page_placement, placement
+    from nearfar.report.terminal import page_placement, run_statistics
 
     if done.statistics is None:
         return
     if stats:
-        print_aside(placement.run_statistics(done.statistics))
+        print_aside(run_statistics.run_statistics(done.statistics))
     if stats and done.statistics.placement:
         print_aside(page_placement.page_placement(done.statistics.placement))
     if done.statistics.check:
-        print_aside(placement.plan_check(done.statistics.check))
+        print_aside(run_statistics.plan_check(done.statistics.check))
     write_documents(done.statistics.model_dump_json(indent=1, exclude_none=True), json)

@@ -262,9 +262,9 @@ def sim(
     given = flags.given(context)
     fields = {name: context.params[name] for name in api.SimRequest.names()}
     request = api.SimRequest(**{**fields, "place": place or ()})
-    if context.obj is flags.CHECK_ALONE or experiment is not None:
+    if context.obj is flags.CHECK_ONLY or experiment is not None:
         simulating.check(request, given)
-    if context.obj is flags.CHECK_ALONE:
+    if context.obj is flags.CHECK_ONLY:
         return
     if experiment is not None:
         done = simulating.experiment(experiment, flags.options(out=out, quiet=quiet))

@@ -8,9 +8,9 @@ verb has to expect a failing stream:
   if SIGPIPE had ended the process;
 - standard error cannot be written: the message is lost, the exit code is not.
 
-A standard descriptor that was closed when the process started is replaced by /dev/null opened in
-the opposite direction. Reads and writes still fail with EBADF, here and in child processes, and no
-file that is opened later gets the number of a standard stream.
+If a standard stream was closed when the process started, /dev/null takes its descriptor: opened for
+writing in place of standard input, for reading in place of the others. Reads and writes still fail
+with EBADF, here and in child processes, and no file that is opened later gets the number.
 """
 
 from __future__ import annotations

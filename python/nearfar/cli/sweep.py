@@ -76,7 +76,7 @@ def sweep(
     """
     from functools import partial
 
-    from nearfar.cli.verbs import order_arguments
+    from nearfar.cli.verbs import cell_arguments
     from nearfar.sweep.suite import load_suite
     from nearfar.workflows import sweeping
 
@@ -86,7 +86,7 @@ def sweep(
         jobs,
         scheduler,
         out,
-        partial(order_arguments, context.find_root().command),
+        partial(cell_arguments, context.find_root().command),
         flags.progress_of(quiet),
     )
     if dry_run:
@@ -99,7 +99,7 @@ def _show_plan(wanted: sweeping.SweepRequest, json: str | None) -> None:
     from nearfar.report.console import show_dry_run
     from nearfar.workflows import sweeping
 
-    orders = sweeping.orders(wanted)
+    orders = sweeping.work_orders(wanted)
     cells = [{"id": o.id, "verb": o.verb, "command": o.command} for o in orders]
     show_dry_run("sweep", {"cells": cells}, [order.command for order in orders], json)
 

@@ -15,7 +15,7 @@ From = Annotated[
 
 Save = Annotated[
     Path | None,
-    flags.text("--save", "DIR", "New or empty directory for a description without names."),
+    flags.text("--save", "DIR", "New or empty directory for an anonymous description."),
 ]
 
 

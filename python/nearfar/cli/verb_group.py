@@ -16,8 +16,8 @@ from nearfar.report import console
 
 
 class OneValueCommand(TyperCommand):
-    """A verb that refuses a flag with one value that is given twice: the first would have no
-    effect."""
+    """A verb that refuses a repeated flag unless the flag may have several values: Click would
+    ignore all values but the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments of the verb."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nearfar.cli.flags import CHECK_ALONE
+from nearfar.cli.flags import CHECK_ONLY
 from nearfar.cli.renamed import RENAMED
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS
@@ -37,7 +37,7 @@ class Verb:
     def measures(self, values: Mapping[str, Value]) -> bool:
         """Whether it times something, so that nothing else may run concurrently.
 
-        Predictions for the host ``this`` measure it, on ``--cpus``.
+        A prediction for the host ``this`` also measures: this machine, on the CPUs of ``--cpus``.
         """
         known = self._parameters()
         judged = "strict" in known and self.records(values)
@@ -52,7 +52,10 @@ class Verb:
         return out is not None and out.metavar == "DIR" and (needs is None or needs in given)
 
     def arguments(self, values: Mapping[str, Value]) -> list[str]:
-        """Return values by flag as on a command line. Raises BadInputError that names the key."""
+        """Return the arguments of a command line with these values of flags.
+
+        Raises BadInputError that names the key.
+        """
         flags: list[str] = []
         words: list[str] = []
         for key, value in values.items():
@@ -74,7 +77,7 @@ class Verb:
 
         try:
             context = self.command.make_context(
-                f"nearfar {self.name}", list(arguments), obj=CHECK_ALONE
+                f"nearfar {self.name}", list(arguments), obj=CHECK_ONLY
             )
             if self.name in _CHECKED:
                 with context, kept_targets():
@@ -143,7 +146,7 @@ def find_verb(root: Any, name: str) -> Verb:
     return verb
 
 
-def order_arguments(root: Any, cell: Cell) -> tuple[Verb, list[str]]:
+def cell_arguments(root: Any, cell: Cell) -> tuple[Verb, list[str]]:
     """Return the verb of a cell and its arguments, after the command line has checked them."""
     try:
         verb = find_verb(root, cell.verb)

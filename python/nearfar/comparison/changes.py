@@ -11,7 +11,7 @@ A figure is *worse* if all of these conditions hold:
 those without a direction (sizes, counts, ratios, traffic); extremes of repeats, which have no
 interval (the median of the same repeats is judged instead); other figures with too few repeats for
 an interval; and computed figures that were zero, because a threshold is a fraction of the old
-value. Of counted events (such as fences), one more than none is judged.
+value. Counted events (such as fences) are the exception: a change from zero has a verdict.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class Change:
         ratio = self.ratio()
         return round(abs(math.log(ratio)), 9) if 0 < ratio < math.inf else math.inf
 
-    def verdict(self, threshold: float) -> ChangeVerdict | None:
-        """Return whether the figure got worse or better by more than ``threshold``.
+    def verdict_alone(self, threshold: float) -> ChangeVerdict | None:
+        """Return the verdict by threshold and intervals; ``Comparison`` also checks the p-value.
 
-        The threshold is a fraction of the old value. None if the change is smaller, or if such a
-        figure has no verdict.
+        ``threshold``: a fraction of the old value. None if the change is smaller, the intervals
+        overlap, or the figure is of a kind without a verdict (see the module).
         """
         direction = better_of(self.now)
         if direction is None or self.agree() or self.extreme() or self.uncertain():
@@ -107,14 +107,10 @@ class Change:
             return None
         return "better" if (change > 0) == (direction == "higher") else "worse"
 
-    def worse(self, threshold: float) -> bool:
-        """Whether the figure got worse by more than ``threshold``, a fraction of the old value."""
-        return self.verdict(threshold) == "worse"
-
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A setting in words that differs between the sides, such as the device of far memory."""
+    """A setting that differs between the sides, as text, such as the device of far memory."""
 
     path: str
     key: str
@@ -135,7 +131,7 @@ class Comparison:
     settings: list[SettingChange] = field(default_factory=list)
 
     @cached_property
-    def chances(self) -> dict[int, float]:
+    def p_values(self) -> dict[int, float]:
         """Return the p-value of each change by its ``id``, corrected for the number of figures.
 
         A change has no entry if its intervals or numbers of repeats are missing.
@@ -143,8 +139,8 @@ class Comparison:
         from nearfar import stats
 
         bounded = [(id(change), pair) for change in self.changes if (pair := _bounded(change))]
-        corrected = stats.holm(stats.chances([pair for _, pair in bounded]))
-        return {key: chance for (key, _), chance in zip(bounded, corrected, strict=True)}
+        corrected = stats.holm(stats.p_values([pair for _, pair in bounded]))
+        return {key: value for (key, _), value in zip(bounded, corrected, strict=True)}
 
     def worse(self, threshold: float) -> list[Change]:
         """Return figures that got worse significantly and beyond the threshold, largest first."""
@@ -167,7 +163,8 @@ class Comparison:
         found = [
             change
             for change in self.changes
-            if change.verdict(threshold) == verdict and self.chances.get(id(change), 0.0) < _CHANCE
+            if change.verdict_alone(threshold) == verdict
+            and self.p_values.get(id(change), 0.0) < _CHANCE
         ]
         return sorted(found, key=lambda change: -change.size())
 

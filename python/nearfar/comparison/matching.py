@@ -20,8 +20,8 @@ from pydantic import BaseModel
 from nearfar.comparison.changes import Change, Comparison
 from nearfar.comparison.direction import is_compared
 from nearfar.comparison.settings import (
-    FOUND,
     MEASURED,
+    NOT_CHOSEN,
     THREADS,
     changed_conditions,
     changed_settings,
@@ -29,11 +29,12 @@ from nearfar.comparison.settings import (
 )
 from nearfar.comparison.tiers import figures_of, tiers_of
 from nearfar.records.figures import Answer, Provenance
-from nearfar.records.numbers import Conditions, Quantity, Setting, numbers, numbers_of
+from nearfar.records.numbers import Conditions, Quantity, SettingNumber, numbers, numbers_of
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
 
-#: Conditions that may differ between two runs of the same measurement.
+#: Conditions that may differ between two runs of the same measurement: those found on the machine,
+#: and two that are chosen (others that differ make it another measurement).
 _FREE = MEASURED | {"size_bytes", "interleave_bytes"}
 
 #: Sections that use one region larger than every cache. Its size depends on the measured size of
@@ -60,9 +61,12 @@ def compare_runs(
     found = _match(present, together, _identity_in_run)
     varied = changed_conditions(present, together)
     if found.changes:
+        # Show the chosen conditions that differ although figures match: size and interleaving.
         varied = [each for each in varied if each.key in _FREE]
-    else:  # as cells of a sweep, they were measured under different conditions
-        without = {each.key for each in varied} | FOUND
+    else:
+        # The runs were measured under different conditions, like two cells of a sweep: match
+        # figures without the conditions that differ.
+        without = {each.key for each in varied} | NOT_CHOSEN
         found = _match(present, together, partial(_identity_in_run, without=without))
     settings = changed_settings(_answers_of(now), _answers_of(runs[-1]))
     return replace(found, settings=[*settings, *varied])
@@ -76,7 +80,7 @@ def tiers_of_run(run: Run) -> list[str]:
 def _merged_of(
     runs: Iterable[Iterable[Quantity]], identity: Callable[[Quantity], Hashable]
 ) -> list[Quantity]:
-    """Return the figures of several runs, each with the value of all of them."""
+    """Return the figures of several runs; a figure of several of them is merged into one."""
     past: dict[Hashable, list[Quantity]] = defaultdict(list)
     for run in runs:
         for key, quantity in {identity(quantity): quantity for quantity in run}.items():
@@ -127,22 +131,22 @@ def compared_figures(run: Run) -> Iterator[Quantity]:
     Figures of answers and of a sweep's cells have only conditions that distinguish them; those of
     cells have their flags, too.
     """
-    computed = []
+    without_context = []
     for number in numbers(run.sections):
         if not isinstance(number, Quantity) or not is_compared(number.key):
             continue
         if number.path.startswith("sweep/") or _is_of_answer(run, number):
-            computed.append(number)
+            without_context.append(number)
         else:
             yield number
-    yield from _distinct(computed)
+    yield from _distinct(without_context)
 
 
-def _is_of_answer(run: Run, number: Quantity | Setting) -> bool:
+def _is_of_answer(run: Run, number: Quantity | SettingNumber) -> bool:
     return isinstance(getattr(run.sections, number.path.split("/")[0], None), Answer)
 
 
-def _answers_of(run: Run) -> Iterator[Quantity | Setting]:
+def _answers_of(run: Run) -> Iterator[Quantity | SettingNumber]:
     return (number for number in numbers(run.sections) if _is_of_answer(run, number))
 
 
@@ -182,8 +186,9 @@ def _distinguishing(group: Sequence[Quantity]) -> list[Conditions]:
 
 
 def _on_a_tier(quantity: Quantity) -> Hashable:
-    """The identity of a figure whose tier is not one of its conditions."""
-    return _identity_in_run(quantity)[:-1]
+    """The identity of a figure in a comparison of tiers: without its origin, which may differ."""
+    *identity, _origin = _identity_in_run(quantity)
+    return tuple(identity)
 
 
 def _identity_in_run(quantity: Quantity, without: Collection[str] = ()) -> tuple[Hashable, ...]:
@@ -192,7 +197,9 @@ def _identity_in_run(quantity: Quantity, without: Collection[str] = ()) -> tuple
     held = tuple(pair for pair in quantity.conditions if pair[0] not in free)
     origin = quantity.provenance.origin.value if quantity.provenance else ""
     threads = 0 if THREADS in without else threads_of(quantity)
-    path = quantity.path.replace("/sweep", "")  # the top-level run may be one of its own sweep
+    # A result over several numbers of threads or sizes has one of its points at the top level, the
+    # others in its field ``sweep``: a figure may be in the one place here, in the other there.
+    path = quantity.path.replace("/sweep", "")
     return path, quantity.key, held, threads, origin
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from nearfar.comparison.changes import SettingChange
-from nearfar.records.numbers import Quantity, Setting
+from nearfar.records.numbers import Quantity, SettingNumber
 from nearfar.units import format_size
 
 #: The key of the number of threads, which follows from the CPUs.
@@ -26,14 +26,14 @@ MEASURED = frozenset(
         "stalls",
     }
 )
-#: Conditions that a run finds, or that follow from others: not settings.
-FOUND = MEASURED | {"in_cache", "oversubscribed"}
+#: Conditions that no user chose: a measurement found them, or they follow from other conditions.
+NOT_CHOSEN = MEASURED | {"in_cache", "oversubscribed"}
 
-_Numbers = Iterable[Quantity | Setting]
+_Numbers = Iterable[Quantity | SettingNumber]
 
 
 def changed_settings(now: _Numbers, before: _Numbers) -> list[SettingChange]:
-    """Return settings in words with one value on each side, and different ones.
+    """Return the text settings that have one value on each side, and not the same one.
 
     A setting of an answer is a condition of all numbers below it; it is listed once.
     """
@@ -57,7 +57,7 @@ def _settings(numbers: _Numbers) -> dict[tuple[str, str], set[str]]:
 
 
 def changed_conditions(now: Iterable[Quantity], before: Iterable[Quantity]) -> list[SettingChange]:
-    """Return chosen conditions of runs with one value on each side, and different ones."""
+    """Return the chosen conditions that have one value on each side, and not the same one."""
     present, past = _conditions(now), _conditions(before)
     found = []
     for key, values in present.items():
@@ -78,7 +78,7 @@ def _conditions(quantities: Iterable[Quantity]) -> dict[str, set[object]]:
     found: dict[str, set[object]] = defaultdict(set)
     for quantity in quantities:
         for key, value in quantity.conditions:
-            if key not in FOUND:
+            if key not in NOT_CHOSEN:
                 found[key].add(value)
         found[THREADS].add(threads_of(quantity))
     return found

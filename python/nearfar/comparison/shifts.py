@@ -2,8 +2,8 @@
 
 A single figure may differ by chance. On the other hand, a section may get worse although each of
 its figures stays within its interval. Each section therefore has a cost: the geometric mean of the
-factors by which its figures got worse, with a bootstrap interval (BCa) over the figures. Computed
-figures are not part of it: each of them repeats exactly, and needs no interval over others. All
+factors by which its figures got worse, with a bootstrap interval (BCa) over the figures. The cost
+excludes computed figures: they do not vary by chance, so each is compared by itself. All
 figures of a section had the same disturbances. The interval therefore holds for these runs only; it
 does not predict other runs.
 """

@@ -16,8 +16,9 @@ _PAGES = re.compile(r",pages=(\w+)")
 def figures_of(tier: str, figures: Iterable[Quantity]) -> list[Quantity]:
     """Return the figures of a tier, without the conditions that name it and its pages.
 
-    A tier without ``pages=`` is also the one on 4 KiB pages; a tier with them is also one that
-    has these pages by default. Figures of exactly this tier are last, so that they replace these.
+    A tier is on 4 KiB pages unless it has ``pages=`` or other pages by default. Figures of two
+    names with the same pages are therefore both returned. Those with exactly the name ``tier`` are
+    last, so that they replace the others.
     """
     ranked = [(_rank(tier, figure), figure) for figure in figures]
     found = sorted((pair for pair in ranked if pair[0]), key=lambda pair: pair[0])

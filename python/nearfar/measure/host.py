@@ -42,7 +42,7 @@ from nearfar.measure.memory import MemoryMeter, plan_of
 from nearfar.measure.session import Samples, Session
 from nearfar.noise import Watch
 from nearfar.profiles.this_host import this_host
-from nearfar.records.profile import DISTURBED, Figure, Host, Measured
+from nearfar.records.profile import DISTURBED, Figure, Host, HostMeasurement
 from nearfar.stats import lower_quartile, median
 
 FLUSHED_BYTES = 256 * 1024
@@ -124,7 +124,7 @@ class HostMeter:
                 "sources": {**self._host.sources, SOURCE: f"measured here by nearfar, {seed}"},
                 "figures": self._figures(short=short),
                 "memories": memories,
-                "measured": Measured(
+                "measured": HostMeasurement(
                     started=self._started,
                     ended=store.now(),
                     epochs=self.epochs,

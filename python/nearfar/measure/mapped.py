@@ -13,7 +13,7 @@ from nearfar._native import MappedBench, NativeError
 from nearfar.errors import BadInputError, from_native
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.choices import TransferDirection, TransferMethod, TransferPattern, Warmth
-from nearfar.records.figures import Origin, quantities
+from nearfar.records.figures import Origin, figure_fields
 from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
 from nearfar.records.run import NO_TIME, Skipped
 from nearfar.stats import median, ratio_of_pairs
@@ -197,7 +197,7 @@ class _Figures:
             **access._asdict(),
             block_bytes=access.block_bytes,
             queue_depth=URING_DEPTH if access.method == "uring" else 1,
-            **quantities(
+            **figure_fields(
                 Origin.MEASURED, estimates, seed=self.session.seed, machine=self.session.machine_id
             ),
         )
@@ -217,7 +217,7 @@ class _Figures:
                     direction=access.direction,
                     pattern=access.pattern,
                     warmth=access.warmth,
-                    **quantities(
+                    **figure_fields(
                         Origin.MEASURED,
                         {"ratio": ratio},
                         machine=self.session.machine_id,
@@ -245,7 +245,7 @@ class _Figures:
         ]
         if not times or median(times).value <= 0:  # other programs took more than the faults
             return {}
-        return quantities(
+        return figure_fields(
             Origin.MEASURED,
             {"fault_time_ns": median(times)},
             machine=self.session.machine_id,

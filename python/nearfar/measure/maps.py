@@ -18,7 +18,7 @@ from nearfar.measure import pool_tiers
 from nearfar.measure.counters import Events
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.counters import RegionCounters
-from nearfar.records.figures import Origin, quantities
+from nearfar.records.figures import Origin, figure_fields
 from nearfar.records.persistent_structures import MapPoint, MapResult, PmdkCost
 from nearfar.records.run import NO_TIME, Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
@@ -335,7 +335,7 @@ class _Figures:
         return RegionCounters(
             source="perf",
             missing=dict(events.missing),
-            **quantities(
+            **figure_fields(
                 Origin.MEASURED, estimates, seed=self.session.seed, machine=self.session.machine_id
             ),
         )

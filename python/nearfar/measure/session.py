@@ -24,7 +24,7 @@ from nearfar.errors import MachineError
 from nearfar.measure.progress import Progress
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import MIN_CPU_SHARE, Lap, NoiseMeter, Watch, is_calm_now
-from nearfar.records.figures import MIN_REPEATS, quantities
+from nearfar.records.figures import MIN_REPEATS, figure_fields
 from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Session:
         ``persistent``: whether the figures are persistence costs.
         """
         origin, note = origin_of(*tiers, persistent=persistent)
-        return quantities(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
+        return figure_fields(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
 
     def repeat(
         self,

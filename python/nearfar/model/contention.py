@@ -50,7 +50,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Measured(_Strict):
+class ContentionRow(_Strict):
     """One row that the model was fitted to."""
 
     near_threads: Count
@@ -97,7 +97,7 @@ class ContentionModel(_Strict):
     kind: Literal["nearfar-contention"] = "nearfar-contention"
     version: Literal[1] = 1
     full_threads: Annotated[int, Field(ge=2, le=MAX_THREADS)]
-    rows: list[Measured]
+    rows: list[ContentionRow]
     near: Side
     far: Side
 
@@ -199,12 +199,12 @@ def predict(
         (threads * speed.value, threads * speed.low, threads * speed.high)
         for threads, speed in zip((near_threads, far_threads), pair, strict=True)
     )
-    rung, words = level(model)
+    found_level, words = level(model)
     return ContentionPrediction(
         near_threads=near_threads,
         far_threads=far_threads,
-        calibration_level=rung,
-        calibration=f"{rung}: {words}",
+        calibration_level=found_level,
+        calibration=f"{found_level}: {words}",
         terms=[
             *_terms("near", near_threads, pair[0], idle=idle),
             *_terms("far", far_threads, pair[1], idle=idle),

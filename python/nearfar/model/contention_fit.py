@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from nearfar import student
 from nearfar.errors import BadInputError
 from nearfar.model import forms, tables
-from nearfar.model.contention import MAX_THREADS, ContentionModel, Measured, Side
+from nearfar.model.contention import MAX_THREADS, ContentionModel, ContentionRow, Side
 from nearfar.model.contention_file import complaint
 
 COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
@@ -19,12 +19,12 @@ COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
 _UNKNOWN_QUEUE = (0.5, 0.0, 1.0)
 
 
-def read_measured(path: str | Path) -> list[Measured]:
+def read_measured(path: str | Path) -> list[ContentionRow]:
     """Rows of a competition table. Raises BadInputError that names the cell."""
     rows = tables.read_rows(path, COLUMNS)
     rows = tables.without_repeats(rows, COLUMNS[:2], COLUMNS[2:])
     return [
-        Measured(
+        ContentionRow(
             near_threads=_threads(row, "near_threads"),
             far_threads=_threads(row, "far_threads"),
             near_bandwidth_bytes_per_s=row.number_of("near_MBps") * tables.BYTES_PER_MB,
@@ -41,7 +41,7 @@ def _threads(row: tables.Row, column: str) -> int:
     return threads
 
 
-def fit(measured: Sequence[Measured]) -> ContentionModel:
+def fit(measured: Sequence[ContentionRow]) -> ContentionModel:
     """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy.
 
     Rows far from any law are rejected too: the speeds or their intervals exceed all bounds.
@@ -69,18 +69,20 @@ def fit(measured: Sequence[Measured]) -> ContentionModel:
         ) from None
 
 
-_Pick = Callable[[Measured], tuple[int, float]]
+_Pick = Callable[[ContentionRow], tuple[int, float]]
 
 
-def _near(row: Measured) -> tuple[int, float]:
+def _near(row: ContentionRow) -> tuple[int, float]:
     return row.near_threads, row.near_bandwidth_bytes_per_s / row.near_threads
 
 
-def _far(row: Measured) -> tuple[int, float]:
+def _far(row: ContentionRow) -> tuple[int, float]:
     return row.far_threads, row.far_bandwidth_bytes_per_s / row.far_threads
 
 
-def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int) -> Side:
+def _fit_side(
+    pick: _Pick, full: Sequence[ContentionRow], below: Sequence[ContentionRow], most: int
+) -> Side:
     threads, speeds = zip(*(pick(row) for row in full), strict=True)
     form = forms.choose(threads, speeds)
     one = np.abs(forms.errors_left_out(forms.choose, threads, speeds, 1))
@@ -105,7 +107,7 @@ def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], 
 
 
 def _fit_queue(
-    form: forms.Form, pick: _Pick, below: Sequence[Measured], most: int
+    form: forms.Form, pick: _Pick, below: Sequence[ContentionRow], most: int
 ) -> tuple[float, float, float]:
     """Queueing fraction with its interval: least squares over rows below full occupancy."""
     if not below:

@@ -25,7 +25,7 @@ from nearfar.model.map_work import (
     mark_binding,
     time_term,
 )
-from nearfar.model.results import LADDER, Term, modelled
+from nearfar.model.results import CALIBRATION_LEVELS, Term, modelled
 from nearfar.records.profile import Host, Profile
 
 _INSTRUCTIONS = 854.0
@@ -63,7 +63,7 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
         operations=work.operations,
         value_bytes=work.value_bytes,
         calibration_level=0,
-        calibration=f"0, {LADDER[0]}",
+        calibration=f"0, {CALIBRATION_LEVELS[0]}",
         terms=mark_binding(terms),
         limits=_LIMITS,
         warnings=_beyond(work.operations, counted),

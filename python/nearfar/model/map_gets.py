@@ -18,7 +18,7 @@ from nearfar.model.map_work import (
     mark_binding,
     time_term,
 )
-from nearfar.model.results import LADDER, Term, modelled
+from nearfar.model.results import CALIBRATION_LEVELS, Term, modelled
 from nearfar.records.profile import Profile
 
 _LOADS = 1 + 1 + 1 + 1 / 3 + 1
@@ -50,7 +50,7 @@ def predict(work: MapWork, far: Profile) -> MapPrediction:
         operations=work.operations,
         value_bytes=work.value_bytes,
         calibration_level=0,
-        calibration=f"0, {LADDER[0]}",
+        calibration=f"0, {CALIBRATION_LEVELS[0]}",
         terms=mark_binding(terms),
         limits=_LIMITS,
         **modelled(

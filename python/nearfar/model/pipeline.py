@@ -30,7 +30,13 @@ from nearfar.model import consistency, tables
 from nearfar.model.curves import Curve
 from nearfar.model.minimizing import minimum_between
 from nearfar.model.queueing import cycle_over_threads, rising_root
-from nearfar.model.results import LADDER, PipelinePrediction, PipelineSplit, Term, modelled
+from nearfar.model.results import (
+    CALIBRATION_LEVELS,
+    PipelinePrediction,
+    PipelineSplit,
+    Term,
+    modelled,
+)
 
 CALIBRATION_COLUMNS = (
     "near_threads",
@@ -238,7 +244,7 @@ def predict(
     best = min(splits, key=lambda split: split.total_time_s)
     for split in splits:
         split.regret = split.total_time_s / best.total_time_s - 1
-    level, words = (2, LADDER[2]) if calibration.rows else (0, _UNCALIBRATED)
+    level, words = (2, CALIBRATION_LEVELS[2]) if calibration.rows else (0, _UNCALIBRATED)
     return PipelinePrediction(
         best_near_threads=best.near_threads,
         splits=splits,

@@ -33,7 +33,7 @@ from nearfar.model.map_work import (
     mark_binding,
     time_term,
 )
-from nearfar.model.results import LADDER, Term, modelled
+from nearfar.model.results import CALIBRATION_LEVELS, Term, modelled
 from nearfar.records.profile import Host, Profile
 
 _CYCLES = 1589.0 - 706.0
@@ -159,7 +159,7 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
         operations=n,
         value_bytes=work.value_bytes,
         calibration_level=0,
-        calibration=f"0, {LADDER[0]}",
+        calibration=f"0, {CALIBRATION_LEVELS[0]}",
         terms=_terms(found, missed, {name: n * s for name, s in each.items()}, reading),
         limits=_LIMITS if reading else [*_LIMITS, _LOWER_BOUND],
         **modelled(

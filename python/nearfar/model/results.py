@@ -20,8 +20,8 @@ from nearfar.records.figures import (
     Size,
 )
 
-#: The calibration levels: the inputs of a prediction.
-LADDER = (
+#: The calibration levels: what a prediction is computed from.
+CALIBRATION_LEVELS = (
     "profile only: nothing of this work was measured",
     "software cost measured here",
     "a measured row of the same version",
@@ -44,7 +44,9 @@ class Term(BaseModel):
 class Prediction(Answer):
     """Base of all predictions."""
 
-    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration_level: int = Field(
+        ge=0, le=3, description="0 (profiles only) to 3 (most is measured)"
+    )
     calibration: str = Field(description="what the prediction stands on, in words")
     terms: list[Term] = Field(default_factory=list)
 

@@ -29,7 +29,7 @@ from nearfar.model import competition, consistency, layer_condition, tables
 from nearfar.model.competition import Competition
 from nearfar.model.contention import SideSpeed
 from nearfar.model.layer_condition import Traffic
-from nearfar.model.results import LADDER, SplitPrediction, Term, modelled
+from nearfar.model.results import CALIBRATION_LEVELS, SplitPrediction, Term, modelled
 from nearfar.model.split_cost import Calibration, Cost
 from nearfar.records.choices import SplitModel, StencilVersion
 
@@ -341,8 +341,8 @@ def _prediction(
         near_threads=best.threads[0],
         far_threads=best.threads[1],
         calibration_level=calibration.level,
-        calibration=f"{calibration.level}: {LADDER[calibration.level]}; competition from {rows} "
-        f"measured row{'s' * (rows > 1)}",
+        calibration=f"{calibration.level}: {CALIBRATION_LEVELS[calibration.level]}; competition "
+        f"from {rows} measured row{'s' * (rows > 1)}",
         terms=_terms(question, calibration, best),
         limits=_limits(calibration),
         **modelled(

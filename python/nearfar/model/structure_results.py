@@ -20,7 +20,7 @@ from nearfar.model.pointer_structures import (
     loads_of,
     operation_time,
 )
-from nearfar.model.results import LADDER, Prediction, Term, modelled
+from nearfar.model.results import CALIBRATION_LEVELS, Prediction, Term, modelled
 from nearfar.records.choices import SetName
 from nearfar.records.figures import FigureModel, Positive
 
@@ -99,7 +99,7 @@ def predict(
         far=far.name,
         host=costs.name,
         calibration_level=1,
-        calibration=f"1, {LADDER[1]}",
+        calibration=f"1, {CALIBRATION_LEVELS[1]}",
         readings=readings,
         terms=terms(found, case, far),
         limits=_limits(same.found),

@@ -33,7 +33,7 @@ _WEIGHTS_MISSED = 0.02
 _STANDARD_ERRORS = 3.0
 
 
-def hold(
+def check_run(
     promise: Promise,
     processes: Sequence[ProcessStatistics],
     traffic: Traffic | None = None,
@@ -52,7 +52,7 @@ def hold(
     if any(rule.memory == "mapping" for rule in rules):
         check.matched_mapping_share = run.matched(promise, "mapping")
     if traffic is not None:
-        _hold_traffic(check, promise, traffic)
+        _check_traffic(check, promise, traffic)
     judge(check, [run.asked(rule.rule) for rule in rules], run.unknown(check))
     return check
 
@@ -110,7 +110,7 @@ class _Counted:
         return sum(self.asked(rule) for rule in known) / total if total else None
 
 
-def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
+def _check_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
     """Check lines by rule against their promised fractions. Lines of mappings are not counted."""
     of_heap = [
         (promised, rule)

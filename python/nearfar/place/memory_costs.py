@@ -175,7 +175,7 @@ def _lines(profile: Profile, latency: float, write_latency: float) -> tuple[floa
 
 
 def _has_bandwidth(profile: Profile) -> bool:
-    one_thread = profile.most_alone("read") is not None
+    one_thread = profile.largest_bandwidth_alone("read") is not None
     return one_thread or "read_bandwidth_bytes_per_s" in profile.figures
 
 
@@ -228,7 +228,7 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
 
 def _line(profile: Profile, kernel: str, all_threads: str, latency: float) -> float:
     """Time of a streamed line, in ns."""
-    alone = profile.most_alone(kernel)
+    alone = profile.largest_bandwidth_alone(kernel)
     if alone is not None:
         return LINE_BYTES / alone * 1e9
     if all_threads in profile.figures:

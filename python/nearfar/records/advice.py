@@ -10,15 +10,15 @@ from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
 from nearfar.records.depth import LoadedTier
 from nearfar.records.figures import Amount, Answer, Count, FigureModel, ObservationModel, Share
 
-#: The note of a peak bandwidth that the load which measured it could not use up begins so.
+#: Begins the note of a peak bandwidth that the measuring threads did not reach.
 LOWER_BOUND = "a lower bound"
 #: A fraction of the samples with unknown addresses above which an answer is uncertain.
 MUCH_UNKNOWN = 0.1
 #: Note on the bandwidth of a memory whose profile has none.
 ASSUMED = "assumed: its profile has no bandwidth"
-#: The note of a bandwidth that this machine's threads limit, and not the device, begins so.
+#: Begins the note of a bandwidth that is limited by this machine's threads, not by the device.
 CAPPED = "capped by what this machine's threads can draw"
-#: The same of a tier of this machine that answers no sooner than near memory.
+#: Like ``CAPPED``, for a measured tier of this machine whose latency is not below near memory's.
 CAPPED_LIKE_NEAR = "capped at that of near memory, which answers no later"
 _PEAK = "read bandwidth of all threads, where the profile has it or it was measured"
 
@@ -65,8 +65,8 @@ class SiteAdvice(FigureModel):
     allocations: Count
     life_share: Share = Field(description="mean lifetime of a byte, as a fraction of the run")
     reads: Count = Field(
-        description="lines read from memory, prefetched ones included; of a sampled run waits in a "
-        "row, and lines of streams"
+        description="lines read from memory, prefetched ones included; for a sampled run the "
+        "number of waits one after another, and of lines in streams"
     )
     writes: Count = Field(description="lines written to memory; estimated if it was sampled")
     dependent_share: Share = Field(
@@ -93,7 +93,8 @@ class BudgetPoint(FigureModel):
     near_bytes: Count = Field(description="most that this plan keeps near at once")
     slowdown: Amount
     exact: bool = Field(
-        description="whether no other set of sites saves over 0.1 % more, with costs added by site"
+        description="whether no other set of sites saves over 0.1 % more, if the cost of a set is "
+        "the sum of the costs of its sites"
     )
     interleaved: bool = Field(False, description="the plan has sites on both memories")
     price: Amount | None = Field(None, description="of the movable memory")
@@ -212,14 +213,14 @@ class ObservedProgram(ObservationModel):
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the advice for the first far memory; ``fars`` has that for all."""
 
-    #: Keys that differ between two observations of the same program, whose figures are compared.
+    #: Keys that may differ between two results whose figures `compare` matches.
     remarks: ClassVar[frozenset[str]] = (
         Answer.remarks
         | FarAdvice.remarks
         | {"movable_bytes", "fixed_bytes", "plan", "pid", "samples", "records", "host_epochs"}
         | {"provisional", "disturbed", "run_disturbed"}
     )
-    first_is_own: ClassVar[frozenset[str]] = frozenset({"fars"})
+    first_repeats_own: ClassVar[frozenset[str]] = frozenset({"fars"})
 
     program: list[str]
     programs: list[ObservedProgram] = Field(
@@ -244,7 +245,9 @@ class AdviceResult(FarAdvice, Answer):
     last_cache_bytes: Count | None = Field(
         None, description="of the cache before memory, modeled; 0: none"
     )
-    host_epochs: Count | None = Field(None, description="repeats behind the host, if measured here")
+    host_epochs: Count | None = Field(
+        None, description="number of repeats, if the host was measured here"
+    )
     provisional: bool = Field(
         False, description="measured too briefly to include variation over minutes"
     )

@@ -34,28 +34,29 @@ def is_answer(document: object) -> bool:
 
 
 def answer_of(document: dict[str, Any], name: str, next_step: str) -> BaseModel:
-    """Return the document as a ``FigureModel`` model, so that it can be walked like a record.
+    """Return the document as a model, so that it can be walked like a record.
 
-    Raises BadInputError if its figures are damaged.
+    Objects with provenance become ``FigureModel`` models, other objects models without figures.
+    Raises BadInputError if the figures are damaged.
     """
     try:
-        return _modelled(document)
+        return _as_model(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BadInputError(f"{name} is damaged at {where}: {first['msg']}", next_step) from None
 
 
-def _modelled(document: dict[str, Any]) -> BaseModel:
+def _as_model(document: dict[str, Any]) -> BaseModel:
     members = {key: _member(value) for key, value in document.items()}
     return (Figures if is_answer(document) else _Facts).model_validate(members)
 
 
 def _member(value: Any) -> Any:
     if isinstance(value, dict):
-        return _modelled(value) if is_answer(value) else value
+        return _as_model(value) if is_answer(value) else value
     if isinstance(value, list):
-        return [_modelled(v) if is_answer(v) else _observed(v) for v in value]
+        return [_as_model(v) if is_answer(v) else _observed(v) for v in value]
     return value
 
 

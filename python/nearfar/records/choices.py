@@ -75,8 +75,8 @@ Scheduler = Literal["fr-fcfs", "fcfs"]
 WritePolicy = Literal["blocking", "posted"]
 #: The fast engine times each request once, the exact one simulates every command.
 EngineName = Literal["fast", "exact"]
-#: The fast engine where it is within 5 % of the exact one, else that one; one of them; or both, and
-#: the difference.
+#: auto: the fast engine where it is within 5 % of the exact one, else the exact one; fast, exact:
+#: this one; both: both, and their difference.
 EngineChoice = Literal["auto", "fast", "exact", "both"]
 #: When the core issues the next request.
 CoreModel = Literal["blocking", "window", "trace-time"]

@@ -47,7 +47,7 @@ class Claim(FigureModel):
 
 
 class ExperimentResult(FigureModel):
-    """Result of an experiment. ``time_saved``: published counts, blocking writes."""
+    """Result of an experiment. Its savings are those with published counts and blocking writes."""
 
     name: str
     title: str

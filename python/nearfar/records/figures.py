@@ -106,8 +106,8 @@ class FigureModel(BaseModel):
     remarks: ClassVar[frozenset[str]] = frozenset()
     #: Keys of figures of which no value is better here, such as the traffic of a program.
     undirected: ClassVar[frozenset[str]] = frozenset()
-    #: Lists whose first member has the figures of this object again.
-    first_is_own: ClassVar[frozenset[str]] = frozenset()
+    #: Lists whose first member repeats the figures of this object.
+    first_repeats_own: ClassVar[frozenset[str]] = frozenset()
 
     intervals: dict[str, tuple[Finite, Finite]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)
@@ -184,7 +184,7 @@ def modelled(
     )
 
 
-def quantities(
+def figure_fields(
     origin: Origin,
     estimates: dict[str, Estimate],
     *,

@@ -34,7 +34,9 @@ class PublishedError(ObservationModel):
 class Forecast(FigureModel):
     """Fields of all predictions."""
 
-    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration_level: int = Field(
+        ge=0, le=3, description="0 (profiles only) to 3 (most is measured)"
+    )
     calibration: str
     predicted_on: str = Field(description="date and time, ISO 8601")
 
@@ -55,7 +57,7 @@ class CompeteForecast(Forecast):
 
 
 class CompeteForecasts(FigureModel):
-    """Of all splits whose threads have processors of their own."""
+    """Predictions for all splits whose threads have one CPU each."""
 
     mode: str
     near: str

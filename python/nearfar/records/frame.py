@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from nearfar.records.figures import Provenance
-    from nearfar.records.numbers import Quantity, Setting
+    from nearfar.records.numbers import Quantity, SettingNumber
     from nearfar.records.run import Sections
 
 #: Columns of a figure, in order.
@@ -65,7 +65,7 @@ def frame_of_sections(sections: Sections) -> DataFrame:
     return _frame(numbers(sections))
 
 
-def _frame(found: Iterable[Quantity | Setting]) -> DataFrame:
+def _frame(found: Iterable[Quantity | SettingNumber]) -> DataFrame:
     from nearfar.records.numbers import Quantity
 
     require("parquet", "to_polars()")

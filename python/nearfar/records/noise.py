@@ -73,7 +73,7 @@ class NoiseRecord(BaseModel):
     steal: float
     least_cpu_share: float
     worst_spread: float
-    #: that were timed; absent in older records
+    #: Number of series that were timed; absent in older records.
     series: int | None = None
     judged: list[SeriesVerdict] = Field(
         default_factory=list, description="by series; empty in older records"

@@ -8,9 +8,11 @@
    not quantities, such as a kernel's name or an array's size (not ``FigureModel.remarks``). Figures
    of a sweep's cell also have its flags.
 4. Of a list of single observations (``ObservationModel``: drops, series of threads) only the length
-   is a setting. A series of values over time, such as live bytes, is neither.
-5. Each figure is listed once: those of the first far memory of advice, which a record has twice,
-   under the advice itself (``FigureModel.first_is_own``).
+   is a setting. A list of floats is a series over time, such as the traffic of a simulation: it is
+   ignored. A list of texts or integers is a condition; add its key to ``remarks`` if it is a
+   result.
+5. Each figure is listed once. A record of advice has the figures of the first far memory twice:
+   they are listed under the advice itself (``FigureModel.first_repeats_own``).
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ class Quantity:
     conditions: Conditions
     interval: tuple[float, float] | None
     provenance: Provenance | None
-    #: Whether a higher or a lower value can be better: not of the traffic of a program.
+    #: Whether a higher or a lower value is better. False, for example, for a program's traffic.
     is_directed: bool = True
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingNumber:
     """A number that was requested, found or counted, without repeats."""
 
     path: str
@@ -54,7 +56,7 @@ class Setting:
     conditions: Conditions
 
 
-def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
+def numbers(sections: Sections) -> Iterator[Quantity | SettingNumber]:
     """Yield all numbers of all sections, in the order of the record."""
     for name, _ in Sections.model_fields.items():
         section = getattr(sections, name)
@@ -65,7 +67,7 @@ def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
             yield from numbers_of(section, name)
 
 
-def numbers_of(model: BaseModel, path: str) -> Iterator[Quantity | Setting]:
+def numbers_of(model: BaseModel, path: str) -> Iterator[Quantity | SettingNumber]:
     """Yield all numbers of one result, below a path."""
     return _walk(model, path, ())
 
@@ -101,8 +103,8 @@ def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
     """Return the keys of a model's quantities, and its other scalars with their keys.
 
-    A list of scalars is returned as one scalar: its text. A list of fractions is a series over
-    time, which is a result, not a condition.
+    A list of texts or integers is returned as one scalar: its text. A list of floats is skipped: it
+    is a series over time, which is a result, not a condition.
     """
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
@@ -128,24 +130,17 @@ def _is_list_of_conditions(value: object) -> TypeGuard[list[Scalar]]:
     )
 
 
-def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
+def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | SettingNumber]:
     keys, others = _own(model)
-    repeated = model.first_is_own if isinstance(model, FigureModel) else frozenset()
+    repeated = model.first_repeats_own if isinstance(model, FigureModel) else frozenset()
     conditions = tuple({**dict(above), **dict(others)}.items())  # own values override those above
-    for key in keys:
-        shaped = model if isinstance(model, FigureModel) else FigureModel()
-        yield Quantity(
-            path,
-            key,
-            getattr(model, key),
-            conditions,
-            shaped.interval(key),
-            shaped.provenance.get(key),
-            key not in shaped.undirected,
-        )
+    if isinstance(model, FigureModel):  # other models have no quantities
+        yield from (_quantity(model, key, path, conditions) for key in keys)
     if not keys:
         texts = tuple(pair for pair in conditions if not _is_number(pair[1]))
-        yield from (Setting(path, k, v, texts) for k, v in others if _is_number(v))  # type: ignore[arg-type]
+        for key, number in others:
+            if _is_number(number):
+                yield SettingNumber(path, key, number, texts)  # type: ignore[arg-type]
     for key, alias in _keys(model):
         value = getattr(model, key)
         name = f"{path}/{alias}" if path else alias
@@ -154,8 +149,20 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
         elif isinstance(value, list) and any(
             isinstance(member, ObservationModel) for member in value
         ):
-            yield Setting(path, key, len(value), conditions)
+            yield SettingNumber(path, key, len(value), conditions)
         elif isinstance(value, list):
             for member in value[1:] if key in repeated else value:
                 if isinstance(member, BaseModel):
                     yield from _walk(member, name, conditions)
+
+
+def _quantity(model: FigureModel, key: str, path: str, conditions: Conditions) -> Quantity:
+    return Quantity(
+        path,
+        key,
+        getattr(model, key),
+        conditions,
+        model.interval(key),
+        model.provenance.get(key),
+        key not in model.undirected,
+    )

@@ -23,7 +23,8 @@ class MapPoint(FigureModel):
     latency_ns: Positive = Field(description="threads over operations per second")
     time_s: Positive = Field(description="of all operations")
     load_time_s: Positive | None = Field(None, description="of loading, which is not measured")
-    mean_latency_ns: Positive = Field(description="operations timed one by one, from here on")
+    # From here to ``worst_cpu_ns``: operations timed one by one.
+    mean_latency_ns: Positive = Field(description="of operations timed one by one")
     least_latency_ns: Amount
     p50_latency_ns: Amount
     p90_latency_ns: Amount
@@ -35,7 +36,7 @@ class MapPoint(FigureModel):
         description="upper bound of the processor time of the worst single operation"
     )
     dependent_latency_ns: Positive | None = Field(
-        None, description="gets only: each key known once the value before is there"
+        None, description="gets only: each key depends on the value of the get before"
     )
     batched_latency_ns: Positive | None = Field(
         None, description="gets of nearfar's map only: a key of many that are looked up together"
@@ -109,6 +110,7 @@ class IntsetResult(FigureModel):
     series: list[IntsetSeries]
     others: list[IntsetResult] = Field(
         default_factory=list,
+        # Published JSON keys keep their names (docs/reference/contract.md).
         validation_alias="beside",
         serialization_alias="beside",
         description="other structures of the same study",

@@ -21,7 +21,7 @@ class RuleCheck(BaseModel):
     memory: RuleMemory = "heap"
     at: str
     weight: Share = Field(
-        default=0.0, description="of all memory: promised or in this run, whichever is more"
+        default=0.0, description="fraction of all memory, promised or in this run: the larger one"
     )
     promised_bytes: Count
     allocations: Count
@@ -32,7 +32,9 @@ class RuleCheck(BaseModel):
     misplaced_pages: Count = Field(description="of these: on no node of the tier")
     promised_reads: Count = 0
     promised_writes: Count = 0
-    reads: Count | None = Field(default=None, description="lines, in a traced run of its own")
+    reads: Count | None = Field(
+        default=None, description="lines, counted in an additional traced run"
+    )
     writes: Count | None = None
     broken: str = ""
 

@@ -92,7 +92,7 @@ _PRICE = "price_per_gib"
 DISTURBED = "other programs ran"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+FigureKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 Range = tuple[Number, Number]
 
@@ -101,7 +101,7 @@ def _iso_date(text: str) -> str:
     """Return a year, month, day or time unchanged. Raises ValueError for anything else."""
     if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}([T ].+)?)?)?", text, re.ASCII):
         raise ValueError(f"{text} is not an ISO 8601 date such as 2024, 2024-05 or 2024-05-31")
-    datetime.fromisoformat(text + "YYYY-01-01"[len(text) :])
+    datetime.fromisoformat(text + "YYYY-01-01"[len(text) :])  # completes a year or a month
     return text
 
 
@@ -159,7 +159,7 @@ class Figure(BaseModel):
     value: Number | None = None
     low: Number | None = None
     high: Number | None = None
-    x: list[Key] | None = Field(default=None, min_length=1)
+    x: list[FigureKey] | None = Field(default=None, min_length=1)
     points: list[list[Number]] | None = Field(default=None, min_length=1)
     ranges: list[Range] | None = None
     source: Text = Field(description="a key of the file's table of sources")
@@ -240,8 +240,8 @@ class Datasheet(BaseModel):
     title: Text
     description: Text = Field(description="what it is, and what is missing")
     machine: Text | None = Field(default=None, description="what it was seen on")
-    sources: dict[Key, Text] = Field(default_factory=dict)
-    figures: dict[Key, Figure] = Field(default_factory=dict)
+    sources: dict[FigureKey, Text] = Field(default_factory=dict)
+    figures: dict[FigureKey, Figure] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -343,9 +343,9 @@ class Profile(Datasheet):
             return None
         return dict(self.curve(key)).get(1.0)
 
-    def most_alone(self, kernel: str) -> float | None:
-        """Return the bandwidth of one thread in B/s; if other programs ran while it was measured,
-        the most that it may be without them."""
+    def largest_bandwidth_alone(self, kernel: str) -> float | None:
+        """Return the bandwidth of one thread in B/s. If other programs ran while it was measured,
+        return the upper end of its range: what one thread may reach without them."""
         alone = self.bandwidth_alone(kernel)
         figure = self.figures.get(f"{kernel}_bandwidth_by_threads_bytes_per_s")
         if alone is None or figure is None or not figure.is_disturbed() or not figure.ranges:
@@ -354,7 +354,7 @@ class Profile(Datasheet):
         return figure.ranges[places.index(1.0)][1]
 
 
-class Measured(BaseModel):
+class HostMeasurement(BaseModel):
     """When and how often the figures of a host were measured."""
 
     model_config = ConfigDict(extra="forbid")
@@ -373,8 +373,8 @@ class Host(Datasheet):
     """
 
     kind: Literal["host"] = "host"
-    measured: Measured | None = None
-    memories: dict[Text, dict[Key, Figure]] = Field(default_factory=dict)
+    measured: HostMeasurement | None = None
+    memories: dict[Text, dict[FigureKey, Figure]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent_memories(self) -> Self:

@@ -134,7 +134,8 @@ class MappingFacts(BaseModel):
     dax: bool
     map_sync: bool
     read_ahead_bytes: Count | None = Field(
-        None, description="that the kernel reads at most for a page fault; none in memory"
+        None,
+        description="most that the kernel reads for a page fault; absent if the file is in memory",
     )
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 #: Incremented by a change after which programs written for the old version could misread a record:
-#: a key gets another meaning or unit, or is removed. A new optional key does not change it.
+#: a key gets another meaning or unit, or is removed. A new optional key does not change it. An
+#: older nearfar then refuses a record that has the key, with a message that names key and version.
 SCHEMA_VERSION = 1
 
 
@@ -48,6 +49,7 @@ class Finding(BaseModel):
     why: str = Field(default="", description="what it does to measurements")
     fix: str = Field(
         default="",
+        # Published JSON keys keep their names (docs/reference/contract.md).
         validation_alias="mend",
         serialization_alias="mend",
         description="the command or setting that fixes it",
@@ -55,10 +57,10 @@ class Finding(BaseModel):
 
 
 #: Why a planned measurement was skipped: the time of the run was used up before it.
-NO_TIME = "no time: a larger --time has it"
+NO_TIME = "no time: a larger --time includes it"
 
 
-#: Sections with a prediction, and the section that tests it, whose measurement it belongs to.
+#: Sections of predictions, each with the section whose measurement tests the prediction.
 PREDICTED_SECTIONS = {
     "compete_forecast": "compete",
     "stencil_split": "stencil",
@@ -66,7 +68,7 @@ PREDICTED_SECTIONS = {
 }
 
 
-#: What was skipped of the host's profile, which is provisional without it.
+#: The skipped part of the host's measurement. A profile without these epochs is provisional.
 REST_OF_HOST = "further epochs"
 
 
@@ -144,8 +146,8 @@ class Run(BaseModel):
     def verdict_on(self, section: str) -> SectionVerdict | None:
         """Return how far the figures of a section can be relied on; None if that is not known.
 
-        Records of older versions name the series of a run of one section, not the section: all of
-        their verdicts apply to it.
+        In records of older versions, a run of one section has verdicts by series, not by section.
+        All of them apply to the section.
         """
         if self.noise is None:
             return None

@@ -39,9 +39,9 @@ class PublishedSlowdown(FigureModel):
     structure: str
     entries: Size
     device: str
-    baseline: str = Field(description="twin or same_code: what is taken for its DRAM")
+    baseline: str = Field(description="what the paper's DRAM is assumed to run: twin or same_code")
     slowdown: Positive
-    published_slowdown: Positive = Field(description="never fitted to")
+    published_slowdown: Positive = Field(description="no parameter is fitted to it")
     reason: str = Field(description="why both differ, where they do")
 
 

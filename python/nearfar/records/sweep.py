@@ -77,5 +77,5 @@ class SweepResult(BaseModel):
 
 
 def varied_keys(cells: Sequence[SweepCell]) -> list[str]:
-    """Return the keys that differ between cells, in the order of the suite."""
+    """Return the keys of the grids in the order of the suite, also those with only one value."""
     return list(dict.fromkeys(key for cell in cells for key in cell.varied))

@@ -67,7 +67,7 @@ class CompeteRow(FigureModel):
     far: str
     near_threads: int
     far_threads: int
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     size_bytes: int = Field(description="per array; each thread has two")
     in_cache: bool
     near_bandwidth_bytes_per_s: float = Field(description="summed over the near threads")
@@ -109,7 +109,9 @@ class StencilSplit(FigureModel):
         description="a thread's time for an element of the sweep, all of it near, nothing far"
     )
     traffic_factor: float = Field(description="traffic over a copy's, by the layer condition")
-    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration_level: int = Field(
+        ge=0, le=3, description="0 (profiles only) to 3 (most is measured)"
+    )
     calibration: str
     predicted_on: str = Field(description="date and time, ISO 8601")
     published: list[PublishedError] = Field(default_factory=list)
@@ -130,7 +132,7 @@ class StencilResult(FigureModel):
     far: str
     near_threads: int
     far_threads: int
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     in_cache: bool
     sweeps: int = Field(description="of one repeat; times are means over them")
     matches_serial: bool = Field(description="every repeat left the bits of a serial sweep")
@@ -181,7 +183,7 @@ class PipelineResult(FigureModel):
     far: str | None
     near_threads: int
     far_threads: int = Field(description="0 where near threads did all, in turns")
-    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    oversubscribed: bool = Field(description="more threads than processors: not used in fits")
     in_cache: bool
     compared_iterations: int
     generate_time_s: float

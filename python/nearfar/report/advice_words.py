@@ -34,8 +34,8 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: Sites are shown until they cause this fraction of the loss, but at most this many. The record has
-#: all sites.
+#: At most this many sites are shown, and only until they cause this fraction of the loss. The
+#: record has all sites.
 MAX_SITES, MATTERING = 10, 0.99
 #: Thresholds above which the first sentences mention an untraced part of the CPU time, an idle
 #: part of the wall time, and a loss.
@@ -149,8 +149,8 @@ def needs(result: FarAdvice) -> list[str]:
     return [f"It needs {format_size(least.near_bytes)} near to stay within 5 %."]
 
 
-def wholes(result: AdviceResult) -> dict[str, str]:
-    """Placements as a whole, by their key; one if no plan could move anything."""
+def whole_placements(result: AdviceResult) -> dict[str, str]:
+    """Names of the placements of all memory, by key. Without movable memory there is only one."""
     if not result.movable_bytes:
         return {"all_far": "everything far"}
     return {
@@ -204,13 +204,13 @@ def _method(result: AdviceResult) -> str:
     return f"{said}, one per {period} of CPU time"
 
 
-def _memory(shaped: FarAdvice, side: str) -> str:
+def _memory(result: FarAdvice, side: str) -> str:
     parts = []
     for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes"):
-        value = getattr(shaped, f"{side}_{key}")
+        value = getattr(result, f"{side}_{key}")
         if value is not None:
             text = format_quantity(key, value) + (" pages" if key == "page_bytes" else "")
-            parts.append(text + _remark(shaped, f"{side}_{key}"))
+            parts.append(text + _remark(result, f"{side}_{key}"))
     return ", ".join(parts)
 
 
@@ -222,22 +222,22 @@ def _page_walk(result: AdviceResult) -> list[str]:
     walk = format_quantity("latency_ns", result.near_page_walk_ns)
     pages = format_size(result.near_page_bytes or 0)
     return [
-        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages, "
-        "with as much memory as the program has (more with more); the latency above is without it, "
-        "as on huge pages"
+        f"page walk: {walk}{_known(result, key)} more, if the TLB has no entry, on {pages} pages "
+        "and with as much memory as the program has (longer with more memory); the latency above "
+        "is without it, as on huge pages"
     ]
 
 
-def _remark(shaped: FarAdvice, key: str) -> str:
+def _remark(result: FarAdvice, key: str) -> str:
     """Origin and limits of a figure of a memory, in brackets."""
-    note = shaped.provenance[key].note if key in shaped.provenance else ""
+    note = result.provenance[key].note if key in result.provenance else ""
     if key.endswith("latency_ns"):
-        return _known(shaped, key)
+        return _known(result, key)
     remarks = (ASSUMED, CAPPED, CAPPED_LIKE_NEAR)
     remark = next((text for text in remarks if note.startswith(text)), None)
     if key.endswith("bandwidth_bytes_per_s") and remark:
         return f" ({remark})"
-    return _known(shaped, key) if DISTURBED in note and key in shaped.intervals else ""
+    return _known(result, key) if DISTURBED in note and key in result.intervals else ""
 
 
 def _own_load(far: FarAdvice) -> str:
@@ -251,13 +251,13 @@ def _own_load(far: FarAdvice) -> str:
     )
 
 
-def _known(shaped: FigureModel, key: str) -> str:
+def _known(result: FigureModel, key: str) -> str:
     """Range and origin of a figure, in brackets."""
-    origin = origin_of(shaped, key)
-    note = shaped.provenance[key].note if origin and key in shaped.provenance else ""
+    origin = origin_of(result, key)
+    note = result.provenance[key].note if origin and key in result.provenance else ""
     given = ["given" if note.startswith("given") else origin.value] if origin else []
     beset = ["while other programs ran"] if DISTURBED in note else []
-    parts = [*filter(None, [interval_of(shaped, key)]), " ".join(given + beset)]
+    parts = [*filter(None, [interval_of(result, key)]), " ".join(given + beset)]
     parts = [part for part in parts if part]
     return f" ({', '.join(parts)})" if parts else ""
 
@@ -302,8 +302,10 @@ def site_size(site: SiteAdvice) -> str:
 
 
 def site_name(site: SiteAdvice) -> str:
-    """``make_node  g.c:6``: functions, as far as the label has their lines, and the label. Of calls
-    within the C++ library, ``main  g.cpp:6 (map::operator[]: _M_create_node)``."""
+    """``make_node  g.c:6``: the label, after the functions of the calls in it, if all are known.
+
+    For calls within the C++ library: ``main  g.cpp:6 (map::operator[]: _M_create_node)``.
+    """
     calls = [call.rpartition(" ")[::2] for call in site.functions]
     inside = [plain_name(name) for name, _ in takewhile(lambda call: is_library(call[0]), calls)]
     if inside and len(inside) < len(calls):

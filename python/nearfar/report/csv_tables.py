@@ -55,7 +55,7 @@ def _values(found: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object
                 yield f"{name}_low", intervals[key][0]
                 yield f"{name}_high", intervals[key][1]
             if key in provenance:
-                origin = provenance[key]  # of findings of the crash verbs, it is all that is known
+                origin = provenance[key]  # a text in documents of the crash and pool verbs
                 yield f"{name}_origin", origin if isinstance(origin, str) else origin["origin"]
         elif not _is_table(value):
             yield name, "; ".join(map(str, value))

@@ -54,7 +54,7 @@ def _nothing_found(result: PlacementResult, name: str) -> str:
         return f"The first look at {name} was not finished. {moved} {end}"
     if result.reverted is not None:
         what = (
-            f"{name} has none of the pages in memory that moved in {result.reverted}."
+            f"None of the pages that moved in {result.reverted} is in memory of {name} now."
             if result.refused
             else f"No page of {name} moved in {result.reverted}: there is nothing to move back."
         )

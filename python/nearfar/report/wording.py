@@ -91,41 +91,41 @@ def format_interval(key: str, low: float, high: float) -> str:
     return f"{number}–{last}" if unit and last.endswith(f" {unit}") else f"{first} – {last}"
 
 
-def interval_of(shaped: FigureModel, key: str) -> str:
+def interval_of(result: FigureModel, key: str) -> str:
     """Return the interval of a key in words; with too few repeats for one, their number.
 
     Empty if the figure is computed and exact, or if nothing is known.
     """
-    pair = shaped.interval(key)
-    entry = shaped.provenance.get(key)
+    pair = result.interval(key)
+    entry = result.provenance.get(key)
     is_sampled = entry is not None and entry.is_sampled()
     if pair:
         return format_interval(key, *pair) if pair[0] < pair[1] or is_sampled else ""
     return count(entry.samples, "repeat") if entry is not None and is_sampled else ""
 
 
-def origin_of(shaped: FigureModel, key: str) -> Origin | None:
+def origin_of(result: FigureModel, key: str) -> Origin | None:
     """Return the origin of a number; None if the record does not specify it."""
-    entry = shaped.provenance.get(key)
+    entry = result.provenance.get(key)
     return entry.origin if entry else None
 
 
-def origin_mark(shaped: FigureModel, key: str) -> str:
+def origin_mark(result: FigureModel, key: str) -> str:
     """Return the mark of a figure that was not measured, such as `` (emulated)``."""
-    origin = origin_of(shaped, key)
+    origin = origin_of(result, key)
     if origin is Origin.MEASURED:
         return ""
     return f" ({origin.value if origin else 'of unrecorded origin'})"
 
 
-def say(shaped: FigureModel, key: str) -> str:
+def say(result: FigureModel, key: str) -> str:
     """Return a figure for a sentence, with its origin unless it was measured."""
-    return format_quantity(key, float(getattr(shaped, key))) + origin_mark(shaped, key)
+    return format_quantity(key, float(getattr(result, key))) + origin_mark(result, key)
 
 
 def origins(pairs: Iterable[tuple[FigureModel, str]]) -> tuple[Origin, ...]:
     """Return the origins of figures, in a fixed order."""
-    found = {origin_of(shaped, key) for shaped, key in pairs}
+    found = {origin_of(result, key) for result, key in pairs}
     return tuple(origin for origin in _ORDER if origin in found)
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from nearfar import __version__
 from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.extras import require
-from nearfar.sweep.order import Order
 from nearfar.sweep.running import Outcome, run_order
 from nearfar.sweep.scratch import remove_abandoned
+from nearfar.sweep.work_order import WorkOrder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 PATIENCE_S = 10
 #: Polling interval for workers, in seconds.
 _LOOK_S = 2
-_AGAIN = "sweep again: what is done is found again"
+_AGAIN = "sweep again: finished cells are kept"
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:[0-9]+")
 
 
-def run_on_cluster(orders: Sequence[Order], address: str) -> Generator[Outcome, None, None]:
+def run_on_cluster(orders: Sequence[WorkOrder], address: str) -> Generator[Outcome, None, None]:
     """Yield outcomes as cells finish. Raises BadInputError for an invalid address, MachineError for
     a scheduler that does not answer, that has no worker left, or whose workers have another
     nearfar.
@@ -42,7 +42,7 @@ def run_on_cluster(orders: Sequence[Order], address: str) -> Generator[Outcome, 
     ``yield``; running cells end on their worker, and are not kept.
     """
     client = _connected(address)
-    futures: dict[Any, Order] = {}
+    futures: dict[Any, WorkOrder] = {}
     try:
         _check_workers(client, address)
         measures_first = sorted(orders, key=lambda order: not order.measures)
@@ -122,7 +122,7 @@ def version() -> str:
     return __version__
 
 
-def _lost(order: Order, failure: BaseException) -> Outcome:
+def _lost(order: WorkOrder, failure: BaseException) -> Outcome:
     """The outcome of a cell whose worker was lost or rejected it."""
     message = f"{type(failure).__name__}: {failure}".splitlines()[0]
     return Outcome(order, ExitCode.MACHINE, message, "", 0.0, "", {})

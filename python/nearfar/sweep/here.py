@@ -6,14 +6,14 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from nearfar.sweep.order import Order
 from nearfar.sweep.running import Outcome, Processes, run_order
+from nearfar.sweep.work_order import WorkOrder
 
 
 def run_here(
-    orders: Sequence[Order], jobs: int, scratch: Path, waits: Callable[[], None]
+    orders: Sequence[WorkOrder], jobs: int, scratch: Path, waits: Callable[[], None]
 ) -> Generator[Outcome, None, None]:
-    """Yield outcomes as cells finish.
+    """Yield outcomes as cells finish. ``waits`` is called if a cell waits for the machine's lock.
 
     Closing the iterator, or an exception at its ``yield``, stops the running cells.
     """

@@ -23,13 +23,13 @@ from nearfar import __version__
 from nearfar.errors import BadInputError, MachineError
 from nearfar.files import write_whole
 from nearfar.records.sweep import SweepCell
-from nearfar.sweep.order import Order
 from nearfar.sweep.reading import read_figures, read_record
 from nearfar.sweep.running import Outcome
 from nearfar.sweep.scratch import UNDER_WAY
+from nearfar.sweep.work_order import WorkOrder
 
 _CELL = "cell.json"
-_NEXT = "free some space, or use --out DIR; what is done is found again"
+_NEXT = "free some space and sweep again: finished cells are kept; or begin anew with --out DIR"
 
 
 class Cells:
@@ -38,7 +38,7 @@ class Cells:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def find(self, order: Order) -> SweepCell | None:
+    def find(self, order: WorkOrder) -> SweepCell | None:
         """A cell finished by an earlier sweep; None for failed and for damaged ones."""
         try:
             text = (self.folder / order.id / _CELL).read_text(encoding="utf-8")

@@ -16,12 +16,12 @@ from pathlib import Path
 from nearfar import store
 from nearfar.errors import ExitCode
 from nearfar.sweep.machine_lock import machine_lock
-from nearfar.sweep.order import Order
 from nearfar.sweep.scratch import scratch_folder
+from nearfar.sweep.work_order import WorkOrder
 
 #: The output of ``--csv``, in the folder of the cell.
 TABLE = "table.csv"
-#: Seconds between the request to stop a verb and SIGKILL, to save its results.
+#: Seconds that a verb has to save its results, between SIGTERM and SIGKILL.
 _GRACE_S = 10.0
 #: Exit codes with a result.
 _WITH_RESULT = (ExitCode.OK, ExitCode.VIOLATION)
@@ -29,12 +29,12 @@ _WITH_RESULT = (ExitCode.OK, ExitCode.VIOLATION)
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a cell: picklable, all files with their contents, by path within the cell.
+    """The result of a cell: picklable, with the contents of all files by path within the cell.
 
-    ``folder`` is their directory during the run, which documents may name.
+    ``folder``: the temporary directory of the files during the run. Files may contain this path.
     """
 
-    order: Order
+    order: WorkOrder
     exit_code: int
     message: str
     started: str
@@ -82,15 +82,16 @@ class Processes:
 
 
 def run_order(
-    order: Order,
+    order: WorkOrder,
     processes: Processes | None = None,
     waits: Callable[[], None] = lambda: None,
     scratch: Path | None = None,
 ) -> Outcome:
     """Run one cell and gather its files; ``scratch``: their parent directory during the run.
 
-    Self-contained on a worker of a cluster: it requires nearfar there, but no local file. Raises
-    MachineError if no lock file can be created.
+    ``waits`` is called if the cell must wait because another process measures. Self-contained on a
+    worker of a cluster: it requires nearfar there, but no local file. Raises MachineError if no
+    lock file can be created.
     """
     working = processes or Processes()
     with scratch_folder(scratch) as (folder, held):
@@ -107,17 +108,18 @@ def run_order(
     )
 
 
-def _command(order: Order, record: Path) -> list[str]:
+def _command(order: WorkOrder, record: Path) -> list[str]:
     command = [
         sys.executable,
         "-m",
-        "nearfar.sweep.cell",
+        "nearfar.sweep.cell_process",
         str(os.getpid()),
         *order.verb.split(),
         "--json",
         str(record.with_name(store.ANSWER)),
     ]
     command += ["--out", str(record)] if order.records else []
+    # The argument after --csv is a place holder for the file of the table in this folder.
     before = ("", *order.arguments)
     return command + [
         str(record.with_name(TABLE)) if flag == "--csv" else argument

@@ -79,7 +79,7 @@ def suite_names() -> list[str]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a shipped suite by name, or a file. Raises BadInputError that names an error."""
+    """Load a shipped suite by name, or a file. Raises BadInputError that names what is wrong."""
     known = name_or_path in suite_names()
     path = _shipped() / f"{name_or_path}.toml" if known else Path(name_or_path)
     next_step = f"name a shipped suite ({', '.join(suite_names())}), or fix the file"
@@ -137,14 +137,15 @@ def _as_scalar(value: Value) -> Scalar:
 
 
 def _validated(document: dict[str, Any], path: Path) -> Suite:
-    alone = {key: document.pop(key) for key in list(SuiteRun.model_fields) if key in document}
-    if alone and "run" in document:
+    # A suite with one run may have the keys of the run at the top level.
+    top_level = {key: document.pop(key) for key in list(SuiteRun.model_fields) if key in document}
+    if top_level and "run" in document:
         raise BadInputError(
-            f"{path}: {next(iter(alone))} is used together with [[run]]",
+            f"{path}: {next(iter(top_level))} is used together with [[run]]",
             "put it into a [[run]] of its own",
         )
-    if alone:
-        document["run"] = [alone]
+    if top_level:
+        document["run"] = [top_level]
     try:
         return Suite.model_validate({"name": path.stem, **document})
     except ValidationError as error:

@@ -38,7 +38,7 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
         if not finding.image:
             continue
         image = Path(finding.image)
-        story = {
+        description = {
             "schema_version": 1,
             **origin,
             "directory": str(Path.cwd()),
@@ -51,7 +51,7 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
             **({"operations": finding.operations} if finding.operations else {}),
         }
         try:
-            image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")
+            image.with_suffix(".json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
         except OSError as error:
             refused[f"cannot describe the images in {folder}: {error.strerror}"] = None
             continue
@@ -59,22 +59,26 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
     result.warnings += refused
 
 
-def story_of(image: Path) -> dict[str, Any]:
+def description_of(image: Path) -> dict[str, Any]:
     """Read the description of an image. Raises BadInputError if it or the image is damaged."""
     if not image.name:
         raise BadInputError(f"'{image}' is not an image", "name a file that nearfar crash kept")
-    story = read_json(
+    description = read_json(
         image.with_suffix(".json"),
         "give an image that nearfar crash kept, with the .json file next to it",
     )
-    if not isinstance(story, dict) or story.get("schema_version") != 1 or "verb" not in story:
+    if (
+        not isinstance(description, dict)
+        or description.get("schema_version") != 1
+        or "verb" not in description
+    ):
         raise BadInputError(
             f"{image.with_suffix('.json')} does not describe an image", "replay another"
         )
-    if image.exists() and story.get("image_bytes") not in (None, image.stat().st_size):
+    if image.exists() and description.get("image_bytes") not in (None, image.stat().st_size):
         raise BadInputError(
-            f"{image} has {image.stat().st_size:,} bytes, and not the {story['image_bytes']:,} of "
-            "the image that was kept",
+            f"{image} has {image.stat().st_size:,} bytes, and not the "
+            f"{description['image_bytes']:,} of the image that was kept",
             "replay another",
         )
-    return story
+    return description

@@ -42,31 +42,34 @@ def add(
             observed.run_memory.high,
         )
     for i, (profile, memory) in enumerate(zip(fars, memories, strict=True)):
-        for shaped in (result.fars[i], result) if i == 0 else (result.fars[i],):
-            _add(shaped, "far", profile, memory, here)
+        for advice in (result.fars[i], result) if i == 0 else (result.fars[i],):
+            _add(advice, "far", profile, memory, here)
             if memory.capped:
-                _cap_as_shown(shaped, "far", here)
+                _cap_as_shown(advice, "far", here)
 
 
 def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: Profile) -> None:
     """``here``: the memory of the observed run; its page walks are used for a memory whose profile
     has none."""
-    latency, rate, pages = (
+    latency_key, rate_key, pages_key = (
         f"{side}_{key}" for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes")
     )
-    setattr(result, latency, memory.latency)
-    setattr(result, rate, LINE_BYTES / memory.line * 1e9 if memory.line else None)
-    setattr(result, pages, 1 << memory.page_shift)
+    setattr(result, latency_key, memory.latency)
+    setattr(result, rate_key, LINE_BYTES / memory.line * 1e9 if memory.line else None)
+    setattr(result, pages_key, 1 << memory.page_shift)
     if memory.low < memory.high:
-        result.intervals[latency] = (memory.low, memory.high)
+        result.intervals[latency_key] = (memory.low, memory.high)
     keys = {
-        latency: ("read_latency_ns", "from its timings"),
-        rate: ("read_bandwidth_by_threads_bytes_per_s", "from bandwidth or latency of all threads"),
-        pages: ("page_bytes", "those of near memory, or small ones"),
+        latency_key: ("read_latency_ns", "from its timings"),
+        rate_key: (
+            "read_bandwidth_by_threads_bytes_per_s",
+            "from bandwidth or latency of all threads",
+        ),
+        pages_key: ("page_bytes", "those of near memory, or small ones"),
     }
     for key, (figure, otherwise) in keys.items():
         result.provenance[key] = _provenance(profile, figure, otherwise)
-    _explain_bandwidth(result, rate, profile, memory)
+    _explain_bandwidth(result, rate_key, profile, memory)
     if memory.walk.alone:
         low, high = (walk.alone for walk in memory.walks)
         setattr(result, f"{side}_page_walk_ns", memory.walk.alone)
@@ -77,22 +80,23 @@ def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory, here: P
         result.provenance[f"{side}_page_walk_ns"] = walks
 
 
-def _explain_bandwidth(result: FarAdvice, rate: str, profile: Profile, memory: Memory) -> None:
-    """Provenance of a bandwidth that the profile does not have as such; the measured value of one
-    that was disturbed."""
+def _explain_bandwidth(result: FarAdvice, rate_key: str, profile: Profile, memory: Memory) -> None:
+    """Add the provenance of a bandwidth that is not in the profile (assumed or capped), and replace
+    a bandwidth that was disturbed by its measured value."""
     if memory.assumed:
         note = f"{ASSUMED}; as many lines in flight as on near memory"
-        result.provenance[rate] = Provenance(
+        result.provenance[rate_key] = Provenance(
             origin=Origin.MODELLED, statistic="fit", samples=0, note=note
         )
     elif memory.capped:
         why = CAPPED_LIKE_NEAR if measured_here(profile) else CAPPED
-        note = f"{why}; {result.provenance[rate].note}"
-        result.provenance[rate] = result.provenance[rate].model_copy(update={"note": note})
+        note = f"{why}; {result.provenance[rate_key].note}"
+        result.provenance[rate_key] = result.provenance[rate_key].model_copy(update={"note": note})
     if not memory.capped and (disturbed := _disturbed_bandwidth(profile)):
-        # The model takes the upper end, so that other programs add no loss: it is not the figure.
-        setattr(result, rate, disturbed[0])
-        result.intervals[rate] = disturbed[1]
+        # The model uses the upper end of the range, so that other programs add no loss. The figure
+        # is the measured value.
+        setattr(result, rate_key, disturbed[0])
+        result.intervals[rate_key] = disturbed[1]
 
 
 def _disturbed_bandwidth(profile: Profile) -> tuple[float, tuple[float, float]] | None:
@@ -105,16 +109,20 @@ def _disturbed_bandwidth(profile: Profile) -> tuple[float, tuple[float, float]] 
 
 
 def _cap_as_shown(result: FarAdvice, side: str, here: Profile) -> None:
-    """Show a capped bandwidth as that of this machine's memory is shown: as it was measured, with a
-    range whose upper end the model uses."""
+    """Give a capped bandwidth the range of the disturbed measurement that it was derived from.
+
+    The bandwidth is capped by that of this machine's memory (``here``). If that was disturbed, the
+    result has its measured value and its range. The model uses the upper end.
+    """
     disturbed = _disturbed_bandwidth(here)
     if disturbed is None:
         return
-    rate = f"{side}_bandwidth_bytes_per_s"
+    rate_key = f"{side}_bandwidth_bytes_per_s"
     measured, (low, high) = disturbed
-    part = (getattr(result, rate) or high) / high  # of a memory that answers sooner
-    setattr(result, rate, measured * part)
-    result.intervals[rate] = low * part, high * part
+    # Above 1 for a memory of shorter latency, whose cap is higher (place/memory_costs.py).
+    ratio = (getattr(result, rate_key) or high) / high
+    setattr(result, rate_key, measured * ratio)
+    result.intervals[rate_key] = low * ratio, high * ratio
 
 
 def add_peaks(result: AdviceResult, near: Profile, fars: Sequence[Profile]) -> None:

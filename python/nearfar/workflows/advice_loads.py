@@ -32,16 +32,18 @@ _BUDGET_S, _EPOCHS = 5.0, 3
 
 @dataclass(frozen=True)
 class Side:
-    """A memory: ``near`` or ``far``, its name in the request, and its profile without a load."""
+    """A memory: its role (``near`` or ``far``), its name in the request, and its profile without a
+    load."""
 
-    side: str
+    role: str
     name: str
     profile: Profile
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The run under its own load, if that counts and is known; and why it is not known."""
+    """The run under its own load; None if near and far memory are one, or if the load is not
+    known. ``why_not``: why it is not known."""
 
     load: OwnLoad | None
     why_not: str = ""
@@ -62,7 +64,7 @@ class MemoriesUnderLoad:
     def memory(self, side: Side) -> LoadedMemory:
         """The memory, under the background load of its side."""
         found = loaded_memory_of(side.profile) if is_profile(side.name) else self._of_tier(side)
-        load = self._loads.get(side.side)
+        load = self._loads.get(side.role)
         return found if load is None else replace(found, background=load)
 
     def profile(self, side: Side) -> Profile:
@@ -89,22 +91,23 @@ class MemoriesUnderLoad:
         self._measured[side.name] = found
 
     def load(self, inputs: AdviceInputs, far: Memory, near_side: Side, far_side: Side) -> Loaded:
-        """The run on these memories. Empty if near and far are one memory: the observed run already
-        contains its load."""
+        """The run on these memories. Empty if ``nodes_of`` has no nodes for them: on one memory,
+        the observed run already contains its load."""
         if nodes_of(near_side.name, far_side.name) is None or min(inputs.wall_s, inputs.cpu_s) <= 0:
             return Loaded(None)
-        ends = inputs.coster.costs(far, [[], range(len(inputs.data.sites))])
+        all_far, all_near = inputs.coster.costs(far, [[], range(len(inputs.data.sites))])
         try:
             sides = self.memory(near_side), self.memory(far_side)
-            return Loaded(OwnLoad(inputs.times, inputs.data, (ends[0], ends[1]), *sides))
+            return Loaded(OwnLoad(inputs.times, inputs.data, (all_far, all_near), *sides))
         except BadInputError as error:
             return Loaded(None, error.what)
 
     def _of_tier(self, side: Side) -> LoadedMemory:
-        rate = side.profile.most_alone("read") or 0.0
+        rate = side.profile.largest_bandwidth_alone("read") or 0.0
         if self._rate >= MUCH_TRAFFIC * rate:
             self.measure(side)
         profile = self.profile(side)
+        # Without a curve, the bandwidth of one thread is the only known limit of the memory.
         if (
             not {"read_latency_by_load_ns", "read_bandwidth_bytes_per_s"} & set(profile.figures)
             and rate
@@ -142,8 +145,10 @@ class MemoriesUnderLoad:
 
 
 def reaches(measured: Figure, alone: float) -> bool:
-    """Whether a measured curve has at least the bandwidth of one thread, in bytes/s. One that does
-    not is that of a memory which other programs use."""
+    """Whether a measured curve has at least the bandwidth of one thread (``alone``, in bytes/s).
+
+    A curve that does not was measured while other programs used the memory.
+    """
     return max(bandwidth for _, bandwidth, _ in measured.points or [[1.0, 0.0, 0.0]]) >= alone
 
 
@@ -152,7 +157,11 @@ def _with(profile: Profile, key: str, figure: Figure) -> Profile:
 
 
 def nodes_of(near: str, far: str) -> Nodes | str | None:
-    """The nodes of both memories; why no mapping can be on both; or None if they are one memory."""
+    """The nodes of near and far memory, or the reason why no mapping can be on both.
+
+    None if they are one memory. Also None for a profile as near memory with ``dram`` as far memory:
+    which node the near memory would have is unknown.
+    """
     known = []
     for name in (near, far):
         tier = None if is_profile(name) else parse_tier(name)
@@ -160,8 +169,12 @@ def nodes_of(near: str, far: str) -> Nodes | str | None:
             return f"{name} is not the memory of a node"
         known.append(tier["node"] if tier is not None and tier["kind"] == "numa" else None)
     with_cpus, with_memory = nodes_with("has_cpu"), nodes_with("has_memory")
-    near_node = min(with_cpus & with_memory or with_memory) if known[0] is None else known[0]
-    if not is_profile(far) and known[1] is None:
-        return None  # dram, which near memory is, too
-    far_node = min(with_memory - with_cpus, default=near_node + 1) if known[1] is None else known[1]
+    dram_node = min(with_cpus & with_memory or with_memory)
+    near_node = dram_node if known[0] is None else known[0]
+    if known[1] is not None:
+        far_node = known[1]
+    elif is_profile(far):
+        far_node = min(with_memory - with_cpus, default=near_node + 1)
+    else:
+        far_node = dram_node
     return None if near_node == far_node else (near_node, far_node)

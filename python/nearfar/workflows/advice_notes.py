@@ -80,7 +80,7 @@ def sampled_notes(sampled: Sampled, data: ProgramSamples) -> list[str]:
     if len(sampled.programs) > 1:
         notes.append(
             f"{len(sampled.programs)} programs were sampled as one, in fractions of the CPU time: "
-            f"{_fractions(sampled.programs)}"
+            f"{_cpu_fractions(sampled.programs)}"
         )
     return notes
 
@@ -116,8 +116,8 @@ def on_plan(plan: Path | None) -> list[str]:
 
 
 def on_wrappers(advice: FarAdvice) -> list[str]:
-    """A note on calls behind which a library without symbols hides its callers, and on their
-    blocks that are divided by size."""
+    """Notes on two kinds of heap sites: of a library without symbols, whose one call makes most
+    allocations and hides who calls the library; and of calls whose blocks are divided by size."""
     heap = [site for site in advice.sites if site.kind == "heap"]
     of_all = sum(site.allocations for site in heap) or 1
     calls: defaultdict[str, list[SiteAdvice]] = defaultdict(list)
@@ -152,8 +152,9 @@ def _on_wrapper(place: str, offset: str, fraction: float) -> str:
     )
 
 
-def on_sample(every: int) -> list[str]:
-    """A note on the sampling of a long run."""
+def on_evaluated_blocks(every: int) -> list[str]:
+    """A note on an emulated run so long that only one in ``every`` blocks of its trace is
+    evaluated."""
     if every == 1:
         return []
     return [
@@ -183,7 +184,7 @@ def faster(near: Memory, memories: list[Memory], found: list[FarResult]) -> list
     return notes
 
 
-def _fractions(programs: list[tuple[str, int]]) -> str:
+def _cpu_fractions(programs: list[tuple[str, int]]) -> str:
     """The programs that execute most, as in "cc1 97 %, as 2 %, 3 others"."""
     total = sum(count for _, count in programs) or 1
     most = [
@@ -197,8 +198,9 @@ def _traced_fractions(programs: list[ObservedProgram]) -> str:
     """Fractions of the CPU time, if it is known for a program; else of the instructions."""
     by_time = [(each.path, round(1e6 * (each.cpu_share or 0.0))) for each in programs]
     if any(count for _, count in by_time):
-        return f"CPU time: {_fractions(by_time)}"
-    return f"instructions: {_fractions([(each.path, each.instructions or 0) for each in programs])}"
+        return f"CPU time: {_cpu_fractions(by_time)}"
+    by_instructions = [(each.path, each.instructions or 0) for each in programs]
+    return f"instructions: {_cpu_fractions(by_instructions)}"
 
 
 def emulated_notes(runs: ProgramRuns, misfit: float, chained: float) -> list[str]:

@@ -1,4 +1,5 @@
-"""The steps of ``nearfar advise``: observe the program, cost, choose, write the plan."""
+"""The steps of ``nearfar advise``: observe the program, compute the cost of each site in far
+memory, choose the sites to keep near, write the plan."""
 
 from __future__ import annotations
 
@@ -65,6 +66,7 @@ def advise_program(request: AdviceRequest, options: Options) -> Measured[AdviceR
 
 def run(request: AdviceRequest, recording: Recording) -> AdviceResult:
     """Advice. The plan is written next to the record."""
+    # Refuse what cannot be observed before the measurement; the results are not used.
     if request.program:
         program_file(request.program[0])
     if request.pid is not None:
@@ -82,12 +84,12 @@ def run(request: AdviceRequest, recording: Recording) -> AdviceResult:
     observe = emulated_run.observe if request.emulate else sampled_run.observe
     try:
         return _advise(request, recording, observe(request, recording, near_of))
-    finally:
+    finally:  # only an emulated run has a trace
         (recording.directory.path / emulated_run.TRACE).unlink(missing_ok=True)
 
 
 def _check_background(request: AdviceRequest) -> None:
-    """Raise BadInputError for loads on memories without such figures, before anything runs."""
+    """Raise BadInputError for a load on a memory without latencies under load, before any run."""
     for side in parse_background(request.background):
         names = [request.near] if side == "near" else request.far
         for name in names:
@@ -96,7 +98,7 @@ def _check_background(request: AdviceRequest) -> None:
                     f"--background {side} requires latencies under load, and {name} is a tier",
                     f"name a profile: --{side} FILE, such as the profile.toml of `nearfar probe`",
                 )
-            _loaded(request, side, load_profile(name))
+            _loaded(request, side, load_profile(name))  # raises
 
 
 def _loaded(request: AdviceRequest, side: str, profile: Profile) -> ProfileUnderLoad:
@@ -125,7 +127,8 @@ def _advise(request: AdviceRequest, recording: Recording, observation: Observati
     result = _result(request, observation, near, found, plan)
     result.limits += [*limits, *loaded_memories.notes]
     result.warnings = [
-        *advice_notes.on_wrappers(found[0].advice),  # it limits the first sentence of the answer
+        # First: hidden callers limit which sites the plan can name.
+        *advice_notes.on_wrappers(found[0].advice),
         *result.warnings,
         *(text for each in loaded for text in each.notes),
         *_unused_latency(request),
@@ -148,8 +151,8 @@ def _placements(
 ) -> tuple[list[FarResult], list[str]]:
     """Placements for each far memory, with sites on both memories where that pays, and limits."""
     whole = [
-        advise(inputs, memory, profile, run.load)
-        for memory, profile, run in zip(memories, fars, loads, strict=True)
+        advise(inputs, memory, profile, loaded.load)
+        for memory, profile, loaded in zip(memories, fars, loads, strict=True)
     ]
     return add_fractions(request, inputs, whole, loads)
 
@@ -178,7 +181,7 @@ def _memories(
         Side(side, name, memory(name, observation.host, observation.resident_bytes))
         for side, name in names
     ]
-    return sides, [_loaded(request, side.side, side.profile) for side in sides]
+    return sides, [_loaded(request, side.role, side.profile) for side in sides]
 
 
 def _result(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nearfar.measure.progress import ProgressSource
     from nearfar.measure.session import Samples, Session
     from nearfar.measure.timed import Case
     from nearfar.model.host_costs import HostCosts
@@ -24,30 +21,20 @@ SOFTWARE_EPOCHS = 9
 _SCALE_RANGE = 1.3
 
 
-@contextmanager
-def open_session(progress: ProgressSource, seed: int = 1) -> Iterator[Session]:
-    """A session without a record."""
-    from nearfar.machine.topology import this_machine
-    from nearfar.measure.session import Session
-
-    with progress() as shown:
-        yield Session(this_machine().id, seed, shown)
-
-
-def timed(
+def time_software(
     session: Session, cases: Sequence[Case], cpu: int, epochs: int = SOFTWARE_EPOCHS
 ) -> dict[Case, Estimate]:
-    """Time of each case with its data in cache: the lower quartile of its repeats."""
+    """Lower quartile of the repeats of each case. The cases have their data in cache."""
     from nearfar.stats import lower_quartile
 
     samples = _repeat(session, "software in cache", cases, cpu, epochs)
     return {case: lower_quartile(samples.of(case)) for case in cases}
 
 
-def measured(
+def measure_predicted(
     session: Session, cases: Sequence[Case], cpu: int, epochs: int
 ) -> dict[Case, Estimate]:
-    """Measured medians of predicted points."""
+    """Median of the repeats of each case, to compare with predictions."""
     from nearfar.stats import median
 
     samples = _repeat(session, "predicted structures", cases, cpu, epochs)
@@ -74,17 +61,19 @@ def software(
     session: Session, cases: Sequence[Case], host: Host, cpu: int, epochs: int = SOFTWARE_EPOCHS
 ) -> dict[Case, Software]:
     """Software of cases on a host: timed here, and scaled for another host."""
+    from nearfar.model import structure_cases
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import ShapeCounter, all_in_cache, software
     from nearfar.profiles import THIS
     from nearfar.workflows.host_here import HostChoice, host_for
 
-    times = timed(session, all_in_cache(cases), cpu, epochs)
+    times = time_software(session, structure_cases.all_in_cache(cases), cpu, epochs)
     own = host if host.name == THIS else host_for(HostChoice(), session)
     costs = costs_of(own)
     here = {
-        case: software(case, times, costs, near_memory(own, costs), ShapeCounter(costs, cpu))
+        case: structure_cases.software(
+            case, times, costs, near_memory(own, costs), structure_cases.ShapeCounter(costs, cpu)
+        )
         for case in cases
     }
     if host.name == THIS:

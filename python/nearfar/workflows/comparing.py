@@ -54,8 +54,8 @@ def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Co
             "compare runs of the same verb and tiers, or profiles that share keys",
         )
     runs = [side for _, side in base if isinstance(side, Run)]
-    moved = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
-    return ComparisonVerdict(found, moved, limit, [name for name, _ in base], last, noisy, two)
+    shifts = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
+    return ComparisonVerdict(found, shifts, limit, [name for name, _ in base], last, noisy, two)
 
 
 def _of_tiers(
@@ -92,7 +92,7 @@ class ComparisonVerdict:
     """The result: compared figures, shifts of sections, and the names of disturbed sides."""
 
     found: Comparison
-    moved: list[Shift]
+    section_shifts: list[Shift]
     limit: float
     base: list[str]
     last: str
@@ -137,18 +137,18 @@ class ComparisonVerdict:
     @property
     def worse(self) -> bool:
         """Whether a figure, or a section as a whole, got worse beyond the limit."""
-        whole = any(shift.worse(self.limit) for shift in self.moved)
+        whole = any(shift.worse(self.limit) for shift in self.section_shifts)
         return whole or bool(self.found.worse(self.limit))
 
     def document(self) -> dict[str, object]:
         """The JSON document."""
         worse = {id(change) for change in self.found.worse(self.limit)}
         improved = {id(change) for change in self.found.better(self.limit)}
-        chances = self.found.chances
+        p_values = self.found.p_values
         figures = [
             {
                 **_change(c),
-                "chance": chances.get(id(c)),
+                "chance": p_values.get(id(c)),
                 "worse": id(c) in worse,
                 "improved": id(c) in improved,
             }
@@ -167,7 +167,7 @@ class ComparisonVerdict:
                 {"path": each.path, "key": each.key, "a": each.before, "b": each.now}
                 for each in self.found.settings
             ],
-            "sections": [_shift(shift, self.limit) for shift in self.moved],
+            "sections": [_shift(shift, self.limit) for shift in self.section_shifts],
             "figures": figures,
             "only_a": [_named(quantity) for quantity in self.found.only_before],
             "only_b": [_named(quantity) for quantity in self.found.only_now],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nearfar.records.persistent_structures import MapPoint, MapResult
     from nearfar.simulation.cache_misses import Caches
 
-#: TLB of a host that does not report one: walks are not among the counters.
+#: TLB of a host that does not report one. Any size will do: page walks are not counted.
 _TLB = ((64, 4), (2048, 16))
 _WAYS = 16
 #: Number of counted gets; all insertions and removals are counted.
@@ -46,6 +46,7 @@ def with_events(plan: MapPlan, wanted: str) -> MapPlan:
 
 def fill(result: MapResult, wanted: str, machine: Machine) -> None:
     """Fill missing cache counters from a model of this machine's caches."""
+    # The modeled operations write and read values; with --alloc, values in DRAM are never touched.
     if wanted not in ("auto", "simulated") or (result.type == "dram" and result.alloc):
         return
     for point in result.sweep:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
-from nearfar.verify.images import folder_for, keep, story_of
+from nearfar.verify.images import description_of, folder_for, keep
 from nearfar.verify.recorder import (
     Turn,
     explaining_end,
@@ -30,14 +30,14 @@ from nearfar.verify.reopening import (
     recorded_pool,
 )
 from nearfar.workflows.crash_result import Judged
-from nearfar.workflows.thread_interleavings import Recording, explore_interleavings
+from nearfar.workflows.thread_interleavings import InterleavedRun, explore_interleavings
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
     from nearfar.records.choices import CrashStructure, Platform, Recovery, StoreRecorder
     from nearfar.verify.findings import Exploration
 
-#: Every Nth image is also opened by libpmemobj, where nearfar replays the logs.
+#: nearfar replays the logs of each image. As a check, libpmemobj opens every Nth image, too.
 CONFIRM_EVERY = 100
 _FUNCTION = re.compile(r"(.+\.so[.0-9]*):([A-Za-z_]\w*)")
 
@@ -89,11 +89,12 @@ def check_structure(
 
 @dataclass(frozen=True)
 class ProgramWork:
-    """A program, its recorder, the checker of its images with a time limit, the hosts that its
-    threads run on, and its pool, if that is not the first file that it maps.
+    """A program, how it is recorded, and how its images are checked.
 
-    Without a checker, the program is started again on each image, and the pool inspected. With
-    ``interleave``, the program is run up to so many times, each with another interleaving.
+    ``checker``: the command that checks an image, within ``limit_s``; without one, the program is
+    started again on each image, and the pool inspected. ``hosts``: how many hosts its threads run
+    on. ``interleave``: how often the program is run, each time with another interleaving.
+    ``pool``: the file of the pool; by default the first file that the program maps.
     """
 
     program: list[str]
@@ -115,7 +116,7 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
     }
     with _images(limits) as folder:
 
-        def run(recording: Recording) -> Exploration:
+        def run(recording: InterleavedRun) -> Exploration:
             return _run_once(work, asked, recording, progress)
 
         if work.interleave:
@@ -123,7 +124,7 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
                 run, work.program, work.interleave, limits.budget, folder
             )
         else:
-            result = run(Recording(limits.budget, folder))
+            result = run(InterleavedRun(limits.budget, folder))
     request: dict[str, object] = {
         "program": work.program,
         "recorder": work.recorder,
@@ -137,15 +138,18 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
 
 
 def _run_once(
-    work: ProgramWork, asked: Mapping[str, object], recording: Recording, progress: ProgressSource
+    work: ProgramWork,
+    asked: Mapping[str, object],
+    recording: InterleavedRun,
+    progress: ProgressSource,
 ) -> Exploration:
     """Record a program once, and explore its log."""
     with ExitStack() as open_folders:
         scratch = open_folders.enter_context(scratch_folder())
         log = scratch / "log"
         code = record(work.program, log, work.recorder, turn=recording.turn, pool=work.pool)
-        how, near = _how_to_check(asked["checker"], work.program, scratch)
-        image = open_folders.enter_context(scratch_folder(near)) / "image"
+        how, directory = _how_to_check(asked["checker"], work.program, scratch)
+        image = open_folders.enter_context(scratch_folder(directory)) / "image"
         arguments = {
             **_files(scratch),
             "image": image,
@@ -203,28 +207,28 @@ def _check_hosts(work: ProgramWork, platform: Platform) -> None:
 
 
 def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
-    """Run recovery and its check again on a failing image that was kept, in the directory in which
-    it was found."""
-    story = story_of(image)
-    moment = {key: int(story[key]) for key in ("acknowledged", "in_flight", "finished")}
-    if story["verb"] == "check":
-        asked = {key: story[key] for key in ("structure", "n", "seed", "platform")}
+    """Run recovery and its check again on a kept failing image, in the directory where the image
+    was found."""
+    description = description_of(image)
+    moment = {key: int(description[key]) for key in ("acknowledged", "in_flight", "finished")}
+    if description["verb"] == "check":
+        asked = {key: description[key] for key in ("structure", "n", "seed", "platform")}
         result = _explore("replay", {**asked, **moment, "image": image}, progress)
     else:
         kept = image.absolute()
-        with _in_directory_of(story), scratch_folder(story.get("near")) as scratch:
+        with _in_directory_of(description), scratch_folder(description.get("near")) as scratch:
             arguments = {
                 "kept": kept,
                 "image": scratch / "image",
                 "output": scratch / "output",
-                "limit_ms": story["limit_ms"],
-                "caches_lost": story.get("caches_lost", "all"),
+                "limit_ms": description["limit_ms"],
+                "caches_lost": description.get("caches_lost", "all"),
                 **moment,
-                **{f"operation{i}": n for i, n in enumerate(story.get("operations", []))},
-                **_check_arguments(story, scratch / "image"),
+                **{f"operation{i}": n for i, n in enumerate(description.get("operations", []))},
+                **_check_arguments(description, scratch / "image"),
             }
-            if story.get("reopening"):
-                arguments |= method_arguments(story["reopening"])
+            if description.get("reopening"):
+                arguments |= method_arguments(description["reopening"])
             result = _explore("run", arguments, progress)
     result.states = 1
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
@@ -233,12 +237,15 @@ def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
 
 
 @contextmanager
-def _in_directory_of(story: Mapping[str, Any]) -> Iterator[None]:
-    """Raises BadInputError if the directory, or the program that is started, is not there."""
+def _in_directory_of(description: Mapping[str, Any]) -> Iterator[None]:
+    """Change into the directory where the image was found.
+
+    Raises BadInputError if it, or the program that checks the image, does not exist.
+    """
     import shutil
 
-    directory = story.get("directory", ".")
-    program = (story.get("checker") or story.get("start") or [None])[0]
+    directory = description.get("directory", ".")
+    program = (description.get("checker") or description.get("start") or [None])[0]
     if not Path(directory).is_dir():
         raise BadInputError(f"the directory of this image is gone: {directory}", "make it again")
     with chdir(directory):
@@ -299,7 +306,8 @@ def _command(checker: str) -> list[str]:
 
 
 def _files(scratch: Path) -> dict[str, object]:
-    """Return the explorer's working files and what records the recovery of a checker."""
+    """Return the working files of the explorer, and the library that records a checker's stores
+    while it recovers an image."""
     from nearfar.process.helpers import preloadable
     from nearfar.verify.recorder import RECORDER
 
@@ -310,26 +318,36 @@ def _files(scratch: Path) -> dict[str, object]:
 def _how_to_check(
     checker: object, program: list[str], scratch: Path
 ) -> tuple[dict[str, Any], Path | None]:
-    """Return the words of the checker; without one, those of the program and its input, and the
-    directory for images if it must lie in memory as the pool does."""
+    """Return how to check an image, and the directory for images.
+
+    With a checker, its words; without one, the words that start the program, and its input. The
+    directory is None unless the pool is in memory: then images must be in memory, too.
+    """
     if isinstance(checker, list):
         return {"checker": checker}, None
     pool = recorded_pool(scratch / "log")
     words = command_on_image(program, pool) if pool is not None else None
-    near = structures.MEMORY if pool is not None and structures.MEMORY in pool.parents else None
-    how = {"checker": None, "start": words, "input": input_file(), "near": near and str(near)}
-    return how, near
+    in_memory = pool is not None and structures.MEMORY in pool.parents
+    directory = structures.MEMORY if in_memory else None
+    how = {
+        "checker": None,
+        "start": words,
+        "input": input_file(),
+        "near": directory and str(directory),  # next to the pool, not near memory
+    }
+    return how, directory
 
 
 def _check_arguments(how: Mapping[str, Any], image: Path) -> dict[str, object]:
-    """Return how images are checked as the explorer reads it."""
+    """Return how images are checked, in the form that the explorer reads."""
     if how["checker"] is not None:
         return {**_checker_arguments(how["checker"])}
     return {**command_arguments(how["start"] or [], image), "input": how["input"]}
 
 
 def _checker_arguments(command: list[str]) -> dict[str, str]:
-    """Return a checker as the explorer reads it: LIBRARY.so:FUNCTION, or one key per argument."""
+    """Return a checker in the form that the explorer reads: library and function, or one key per
+    argument."""
     if len(command) == 1 and (match := _FUNCTION.fullmatch(command[0])):
         return {"checker_library": str(Path(match[1]).resolve()), "checker_function": match[2]}
     return {f"checker{i}": argument for i, argument in enumerate(command)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.verify.interruption import INTERRUPTED, PatientWait
-from nearfar.verify.lint import lint as read
+from nearfar.verify.lint import lint as judge_log
 from nearfar.verify.recorder import (
     HEAP_FILE,
     explaining_end,
@@ -34,7 +34,7 @@ def lint(
             program, log, recorder, memory, heap_bytes=heap_bytes, pool=pool, wait=waiting
         )
         with explaining_end(program, log, recorder, code):
-            result = read(log, memory)
+            result = judge_log(log, memory)
         failed = failure(program, log, recorder, code)
         missing = unrecorded(program, log)
         judged = recorded_pool(log)

@@ -30,7 +30,7 @@ from nearfar.workflows.observation import (
     NearMemory,
     NearOf,
     Observation,
-    heap_near,
+    near_heap_environment,
     refuse_failure,
     tiers_of,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: Name of the trace in the folder of a record.
 TRACE = "trace"
-#: The default memory on pages that the kernel counts one by one.
+#: The default memory on small pages: each first touch is one page fault, which the kernel counts.
 SMALL_PAGES = f"{DEFAULT_TIER},pages=4k"
 #: Bytes of a program's name that the kernel keeps.
 _NAME_LENGTH = 15
@@ -63,9 +63,9 @@ def observe(request: AdviceRequest, recording: Recording, near_of: NearOf) -> Ob
     disturbed = watch.verdict().noisy
     progress.step("measuring this machine", 0.1)
     tiers = tiers_of(request)
-    host = host_for(
-        request.host, recording.session, [*tiers, *([DEFAULT_TIER] if natives[1:] else [])]
-    )
+    # A second native run had its heap on the default tier (see _natively).
+    with_default = [DEFAULT_TIER] if len(natives) > 1 else []
+    host = host_for(request.host, recording.session, [*tiers, *with_default])
     near = near_of(host, natives[0].resident_bytes)
     progress.step("tracing the program", 0.2)
     runs = _trace(request, recording.directory.path / TRACE, host, natives)
@@ -101,7 +101,7 @@ def _observation(runs: ProgramRuns, near: NearMemory, machine: str) -> Observati
         limits=advice_notes.emulated_limits(),
         warnings=[
             *advice_notes.emulated_notes(runs, misfit, coster.work.chained),
-            *advice_notes.on_sample(coster.every),
+            *advice_notes.on_evaluated_blocks(coster.every),
         ],
     )
 
@@ -112,11 +112,11 @@ def _natively(request: AdviceRequest) -> list[NativeRun]:
     If near memory is not the default tier, also run it with the default heap. Raises BadInputError
     if the program fails.
     """
-    placed = heap_near(request)
-    native = run_natively(request.program, request.time_s, placed, request.stdin.path)
+    near_heap = near_heap_environment(request)
+    native = run_natively(request.program, request.time_s, near_heap, request.stdin.path)
     if native.ended and native.code:
         refuse_failure(request, native.code, request.stdin.role)
-    if placed is None:
+    if near_heap is None:
         return [native]
     plain = run_natively(request.program, request.time_s, stdin=request.stdin.path)
     # If kernel time dominates, the split into user and kernel time is imprecise. Larger pages never
@@ -161,8 +161,11 @@ def _trace(
 
 
 def _programs(request: AdviceRequest, recorded: Recorded) -> list[ObservedProgram]:
-    """The traced programs with their instructions; if there are several, also with their fractions
-    of the CPU time of one more native run, which is sampled: an emulator slows them down unequally.
+    """The traced programs with their instructions, and their fractions of the CPU time if there are
+    several.
+
+    The fractions are sampled in one more native run, because an emulator slows down each program by
+    another factor.
     """
     traced = recorded.programs()
     shares: dict[str, float] = defaultdict(float)
@@ -198,8 +201,8 @@ def _refuse_unseen(request: AdviceRequest, share: float) -> None:
 
 
 def _loss_factors(runs: ProgramRuns) -> LossFactors:
-    """Factors on the loss: from the uncertainty of the last cache's size, and from the spread of
-    measured CPU times."""
+    """Factors by which the time lost in far memory is uncertain: because of the size of the last
+    cache, and because of the spread of measured CPU times."""
     totals = runs.recorded.collected["totals"]
     misses = totals["llc_misses"] if runs.caches.llc else totals["l2_misses"]
     others = runs.recorded.collected["other_misses"]
@@ -224,7 +227,7 @@ def _coster(runs: ProgramRuns, near: NearMemory, cpu_s: float) -> tuple[Coster, 
     coster = Coster(runs.traced, near.memory, core_of(near.run_profile), near.run_memory)
     if not runs.cut:
         return coster, coster.calibrate(runs.native.user_s * (1 - runs.unseen_share), cpu_s)
-    coster.assume()
+    coster.assume()  # typical times of instructions, as there is no measured time
     return coster, 1.0
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelTime:
-    """A run with the heap on small pages, and the first-touch time of a small page."""
+    """Kernel time of a run with the heap on small pages, and the first-touch time of such a
+    page."""
 
     system_s: float
     small_touch_ns: float

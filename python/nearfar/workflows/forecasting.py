@@ -25,7 +25,7 @@ _COPIES_ALONE = (1, "1: copies of each side alone measured here; no row of both"
 _STAGES_ALONE = (1, "1: stages of each side alone measured here; no run of both")
 
 Kept = TypeVar("Kept", bound="FigureModel")
-#: Value and both ends of an estimate.
+#: Picks the value of an estimate, or one end of its range.
 Pick = Callable[["Estimate"], float]
 _VALUE: Pick = attrgetter("value")
 _LOW: Pick = attrgetter("low")
@@ -56,8 +56,8 @@ def before_run(
 def predict_compete(session: Session, plan: CompetePlan, effort: Effort) -> CompeteForecasts | None:
     """Measure each side alone and predict both at once.
 
-    None if no split has a CPU for each thread. Raises MachineError if as many near threads as both
-    sides have do not fit.
+    None if no split has a CPU for each thread. Each side is also measured with the threads of both
+    sides: raises MachineError if the arrays of that many near threads do not fit.
     """
     from nearfar.measure import compete_alone
     from nearfar.model import published
@@ -115,6 +115,7 @@ def _rates_of_both(
         known = sharing.Alone(near(alone.near), far(alone.far), together(alone.together))
         return sharing.at_once(known, *split, shared=shared)
 
+    # A side is slowest where its own bandwidth is low and the other side's is high.
     both = at(_VALUE, _VALUE, _VALUE)
     slow, fast = at(_LOW, _LOW, _LOW), at(_HIGH, _HIGH, _HIGH)
     near = at(_LOW, _HIGH, _LOW).near, at(_HIGH, _LOW, _HIGH).near
@@ -197,6 +198,7 @@ def _stage_times(
     from nearfar.model import pipeline_here
 
     near, far = plan.teams.near_threads, plan.teams.far_threads
+    # Worst case: the analysis also waits for each load of far memory.
     times = pipeline_here.predict(_alone(plan, measured, _VALUE, _VALUE), near, far)
     best = pipeline_here.predict(_alone(plan, measured, _LOW, _HIGH), near, far)
     worst = pipeline_here.predict(_alone(plan, measured, _HIGH, _LOW), near, far, waits=True)

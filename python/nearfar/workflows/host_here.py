@@ -58,6 +58,7 @@ def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) ->
 
     if choice.name == THIS and choice.cpu is not None:
         return _measured(session, choice.cpu, ())
+    # Only the caches are used. With the last one given, those of this machine are in its file.
     if choice.llc is not None and not tiers and not choice.remeasure:
         return load_host(choice.name)
     if choice.name == THIS:
@@ -80,8 +81,10 @@ def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) ->
 
 
 def unused_latency(name: str, instead: str) -> list[str]:
-    """A sentence if a host that was named has a latency of near memory that the caller does not
-    use; ``instead``: what it uses."""
+    """A warning if a named host has a latency of near memory, which the caller does not use.
+
+    ``instead``: what the caller uses. Empty if there is nothing to warn of.
+    """
     figure = None if name == THIS else load_host(name).figures.get("near_read_latency_ns")
     if figure is None:
         return []

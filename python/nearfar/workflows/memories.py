@@ -55,7 +55,8 @@ def tier_profile(host: Host, tier: str, region_bytes: int) -> Profile:
 
 
 def _at(curve: Figure, region_bytes: int) -> Figure:
-    """A point of a curve over regions: interpolated over the logarithm, constant beyond it."""
+    """The value of a curve over region sizes at one size: interpolated over the logarithm of the
+    size, constant outside the measured sizes."""
     import numpy as np
 
     points, at = curve.points or [], math.log(max(region_bytes, 1))

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """The subject of advice: a program to start, a running process, or a file of perf.
+    """The parameters of ``nearfar advise``.
 
+    The subject is one of ``program`` (to start), ``pid`` (a running process) and ``perf`` (a file).
     ``peaks``: measure the bandwidth of all threads on tiers.
     """
 
@@ -59,8 +60,8 @@ class AdviceRequest:
         return self.program[0] if self.pid is None else f"process {self.pid}"
 
     def require_subject(self) -> None:
-        """Raise BadInputError unless exactly one subject is named, and it can be observed so."""
-        if [not self.program, self.pid is None, self.perf is None].count(False) != 1:
+        """Raise BadInputError unless exactly one subject is named, and --emulate can observe it."""
+        if [bool(self.program), self.pid is not None, self.perf is not None].count(True) != 1:
             raise BadInputError(
                 "name one of: a program after --, a running process with --pid, a file with --perf",
                 "nearfar advise -- ./program, or nearfar advise --pid PID, or --perf perf.data",
@@ -88,8 +89,8 @@ class NearMemory:
     def times(
         self, wall_s: float, cpu_s: float, near_ns: Callable[[], float]
     ) -> tuple[float, float]:
-        """Wall and CPU time with all data near, from those here. ``near_ns``: the predicted CPU
-        time."""
+        """Wall and CPU time with all data near, from the observed ones. ``near_ns``: predicts the
+        CPU time."""
         if self.is_run_memory:
             return wall_s, cpu_s
         ratio = near_ns() / (cpu_s * 1e9) if cpu_s > 0 else 1.0
@@ -107,7 +108,7 @@ class NearMemory:
         return NearMemory(profile, memory_of(profile, run_memory), run_profile, run_memory)
 
     def with_run_memory(self, run_memory: Memory) -> NearMemory:
-        """The same, with first-touch times as they were in this run."""
+        """These memories, with first-touch times as they were in this run."""
         if self.is_run_memory:
             return replace(self, memory=run_memory, run_memory=run_memory)
         return replace(self, memory=memory_of(self.profile, run_memory), run_memory=run_memory)
@@ -124,7 +125,7 @@ class NearMemory:
         }
 
     def provenance(self, times: tuple[Provenance, Provenance]) -> dict[str, Provenance]:
-        """Provenance of both times, of which ``times`` were measured here."""
+        """Provenance of wall and CPU time near; ``times``: provenance of the observed ones."""
         names = ("time", "cpu")
         if self.is_run_memory:
             return {f"{n}_near_s": each for n, each in zip(names, times, strict=True)}
@@ -171,7 +172,7 @@ class Observation:
     disturbed: bool = False
 
 
-def heap_near(request: AdviceRequest) -> dict[str, str] | None:
+def near_heap_environment(request: AdviceRequest) -> dict[str, str] | None:
     """Environment variables that place the heap on the near tier.
 
     None if that is ``dram`` or a profile, or if no library can be preloaded into the program.
@@ -196,7 +197,7 @@ def observed_on(request: AdviceRequest) -> str:
     """
     if request.perf is not None:
         return request.near
-    if request.program and heap_near(request) is not None:
+    if request.program and near_heap_environment(request) is not None:
         return request.near
     return DEFAULT_TIER
 
@@ -208,13 +209,16 @@ def _latency_provenance(profile: Profile) -> Provenance:
     return Provenance(origin=origin, statistic="fit", samples=0, note=note)
 
 
-def refuse_failure(request: AdviceRequest, code: int, where: str) -> None:
-    """Raise BadInputError for a program that failed, unless that is accepted."""
+def refuse_failure(request: AdviceRequest, code: int, circumstance: str) -> None:
+    """Raise BadInputError for a program that failed, unless that is accepted.
+
+    ``circumstance``: how it was run, for the message, such as "under the emulator".
+    """
     if request.ignore_failure:
         return
     given = request.stdin.words if request.stdin.path != os.devnull else os.devnull
     raise BadInputError(
-        f"{request.program[0]} {ending_of(code)}, {where}: no advice on a failed run",
+        f"{request.program[0]} {ending_of(code)}, {circumstance}: no advice on a failed run",
         f"see why: {shlex.join(request.program)} < {shlex.quote(given)}; or accept the exit code "
         "with --ignore-failure",
     )

@@ -54,7 +54,7 @@ class PlaceRequest:
 
 def place(wanted: PlaceRequest, options: Options) -> Measured[PlacementResult]:
     """Place or revert, with a record. Raises BadInputError, MachineError before pages move."""
-    if (wanted.plan is None) != wanted.revert:
+    if (wanted.plan is not None) == wanted.revert:
         raise BadInputError(
             "name a plan, or --revert, and not both", "nearfar place --pid PID --plan PLAN"
         )
@@ -126,13 +126,13 @@ def _reverted(
     shown = _progress(recording, program)
     placer = Placer(program, pages, wanted.limits(), progress=shown)
     placed = placer.place(
-        WantedRange(address, address + pages * PAGE_BYTES, _only(node))
-        for address, pages, node in runs
+        WantedRange(address, address + count * PAGE_BYTES, _only(node))
+        for address, count, node in runs
     )
     if placed.look.complete:
         undo_journal.mark_undone(journal)
-    count = sum(pages for _, pages, _ in runs)
-    return revert_result(program, command, placed, str(journal.parent), count)
+    all_pages = sum(count for _, count, _ in runs)
+    return revert_result(program, command, placed, str(journal.parent), all_pages)
 
 
 def _only(node: int) -> NodeTier:

@@ -57,8 +57,11 @@ class PlacementFromOutside:
 def placement_from_outside(
     placement: Placement, notify: Callable[[str], None]
 ) -> PlacementFromOutside | None:
-    """None without a plan, or if no rule of it can be applied from outside. Raises BadInputError
-    for an invalid plan, MachineError for absent nodes."""
+    """The placement of a program into which no library can be preloaded; see the class.
+
+    None without a plan, or if no rule of the plan can be applied from outside. Raises BadInputError
+    for an invalid plan, MachineError for absent nodes.
+    """
     if placement.plan is None:
         return None
     plan = read_plan(placement.plan, placement.tiers)

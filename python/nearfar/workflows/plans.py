@@ -1,4 +1,4 @@
-"""Convert options to plans, shared by several measurements."""
+"""Plans of measurements (not of placements): what the options of a verb ask to measure."""
 
 from __future__ import annotations
 
@@ -149,8 +149,9 @@ def compete_plan(
 ) -> tuple[CompetePlan, int]:
     """The plan of ``bench compete``, and the effective last cache from which its size follows.
 
-    Raises BadInputError for more threads than requested CPUs (than CPUs at all, if the rows are for
-    a fit) and arrays too small to time, MachineError if the arrays of all threads do not fit.
+    Raises BadInputError for arrays too small to time, and for more threads than CPUs that --cpus
+    names (or than this machine has, if the rows are used for a fit); MachineError if the arrays of
+    all threads do not fit.
     """
     from nearfar.measure import arrays, compete
     from nearfar.measure.tiers import check_tiers
@@ -300,7 +301,7 @@ def pipeline_plan(recording: Recording, work: PipelineWork, options: Options) ->
 def map_plan(machine: Machine, work: MapWork, options: Options) -> MapPlan:
     """The plan of ``bench map``.
 
-    Raises BadInputError for invalid maps, and for an existing file to keep.
+    Raises BadInputError for invalid maps, and if --keep would overwrite a file.
     """
     from nearfar.measure import maps, pool_tiers
     from nearfar.measure.teams import check_threads
@@ -310,12 +311,13 @@ def map_plan(machine: Machine, work: MapWork, options: Options) -> MapPlan:
     points = tuple(maps.Point(n, d) for d in work.value_bytes for n in work.operations)
     placed = tuple(team[i % len(team)] for i in range(work.threads))
     plan = maps.MapPlan(
-        work.type, work.op, points, work.place, placed, options.seed, work.alloc, work.compare
+        work.type, work.op, points, work.tier_name, placed, options.seed, work.alloc, work.compare
     )
     if work.keep:
         if not plan.persistent:
             raise BadInputError("a counterpart in DRAM has no pool to keep", "leave --keep out")
-        pool_tiers.place(work.place)
-        pool_tiers.kept_file(work.place, maps.DEFAULT_FILE)
+        # Both raise if the pool cannot be kept; the results are not used.
+        pool_tiers.place(work.tier_name)
+        pool_tiers.kept_file(work.tier_name, maps.DEFAULT_FILE)
     maps.check(plan)
     return plan

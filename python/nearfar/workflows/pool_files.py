@@ -34,7 +34,7 @@ def _require_pool(facts: PoolFacts, path: Path) -> None:
 
 
 def _document(facts: Any, path: Path, **numbers: int) -> dict[str, Any]:
-    """Return the JSON of a verb; ``numbers``, counted in the file itself, are at the top level."""
+    """Return the JSON of a verb. ``numbers``: what was counted in the file, by key."""
     return {
         "file": str(path),
         "size_bytes": facts["size_bytes"],
@@ -57,11 +57,11 @@ class Examined:
         """1 if the pool is damaged."""
         return ExitCode.VIOLATION if self.facts["damage"] else ExitCode.OK
 
-    def verdict(self) -> dict[str, Any]:
+    def check_document(self) -> dict[str, Any]:
         """The JSON document of ``nearfar pool check``."""
         return _document(self.facts, self.file, objects=self.facts["all_objects"]["objects"])
 
-    def document(self) -> dict[str, Any]:
+    def info_document(self) -> dict[str, Any]:
         """The JSON document of ``nearfar pool info``."""
         counts = _document(
             self.facts,
@@ -112,11 +112,11 @@ def find_leaks(file: Path) -> Leaks:
 
     facts = pool_leaks(str(file))
     _require_pool(facts, file)
-    _require_sense(facts, file)
+    _require_reachability(facts, file)
     return Leaks(file, facts)
 
 
-def _require_sense(facts: PoolLeaks, file: Path) -> None:
+def _require_reachability(facts: PoolLeaks, file: Path) -> None:
     """Raise if reachability has no meaning: damage, no root, or logs not replayed."""
     if facts["damage"]:
         first = next(one for one in facts["findings"] if one["severity"] == "damage")
@@ -186,5 +186,5 @@ def _unreached(done: PoolShredded, file: Path) -> list[str]:
         "snapshots of the volume or the machine, backups, replicas, and copies of the file"
     )
     if file.stat().st_nlink > 1:
-        remaining.append("nothing under its other names: hard links show the overwritten bytes too")
+        remaining.append("hard links to the file: its other names show the overwritten bytes")
     return remaining

@@ -13,6 +13,7 @@ from nearfar.profiles import THIS, load_host, load_profile
 from nearfar.units import parse_size
 from nearfar.workflows import calibrating, host_here
 from nearfar.workflows.plans import chosen_cpus
+from nearfar.workflows.recording import open_session
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
@@ -50,7 +51,8 @@ def contention(
 
 @dataclass(frozen=True)
 class PipelineCurves:
-    """Files of measured curves; ``generate``: the same work in near memory alone."""
+    """Files of measured curves. ``generate``: times of both stages, generation and analysis, of the
+    same work in near memory alone."""
 
     near: Path
     far: Path
@@ -238,7 +240,7 @@ def _split_machine(
     from nearfar.model.split import Machine
 
     model = read_model(contention_file)  # before anything is measured
-    with calibrating.open_session(progress) as session:
+    with open_session(progress) as session:
         return Machine(model, cache_share(host_here.host_for(host, session)))
 
 
@@ -269,9 +271,11 @@ def _pairs(threads: SplitThreads) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Target:
-    """The memory and the host that are predicted; ``remeasure``: measure this machine again.
+    """The memory to predict for, and its host; ``remeasure``: measure this machine again.
 
-    With ``cpus``, the host ``this`` is measured on the last of them, and not kept.
+    What is measured here is measured on the last of ``cpus``: for a map the host ``this``, whose
+    profile is then not stored; for a structure its operations in cache. Without ``cpus``, and for
+    structures, the host is the stored profile.
     """
 
     far: str
@@ -322,7 +326,7 @@ def _map_host(target: Target, progress: ProgressSource) -> Host:
         )
     cpu = chosen_cpus(this_machine(), target.cpus)[-1] if target.cpus is not None else None
     choice = host_here.HostChoice(target.host, target.remeasure, cpu=cpu)
-    with calibrating.open_session(progress) as session:
+    with open_session(progress) as session:
         return host_here.host_for(choice, session)
 
 
@@ -340,12 +344,12 @@ def structure(
 
     pool_tiers.require_pools()
     cpu = chosen_cpus(this_machine(), target.cpus)[-1]
-    with calibrating.open_session(progress) as session:
-        return _structure(session, cpu, name, target, (entries, update))
+    with open_session(progress) as session:
+        return _structure(session, cpu, name, target, entries, update)
 
 
 def _structure(
-    session: Session, cpu: int, name: SetName, target: Target, size: tuple[int, int]
+    session: Session, cpu: int, name: SetName, target: Target, entries: int, update: int
 ) -> StructurePrediction:
     from nearfar.model import slowdowns, structure_results
     from nearfar.model.devices import far_memory, is_disk, near_memory
@@ -358,11 +362,18 @@ def _structure(
     host = host_here.host_for(choice, session)
     costs = costs_of(host)
     near = near_memory(host, costs)
-    work, twin = sets(name, *size)
-    timed = calibrating.software(session, (work, twin), host, cpu)
-    watching = ShapeCounter(costs, cpu)
-    shapes = [watching.shape(case.work) for case in (work, twin)]
-    case = structure_results.Case(name, *size, shapes[0], timed[work], shapes[1], timed[twin])
+    work, twin = sets(name, entries, update)
+    software = calibrating.software(session, (work, twin), host, cpu)
+    counter = ShapeCounter(costs, cpu)
+    case = structure_results.Case(
+        name,
+        entries,
+        update,
+        counter.shape(work.work),
+        software[work],
+        counter.shape(twin.work),
+        software[twin],
+    )
     published = slowdowns.slowdown(SETS[name][0], device.name, host.name)
     memory = far_memory(device, near)
     return structure_results.predict(case, costs, near, memory, published)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from nearfar.machine.model import Machine
+    from nearfar.measure.progress import ProgressSource
     from nearfar.measure.session import Session
     from nearfar.records.run import Run, Sections, Skipped
     from nearfar.store import RunDirectory
@@ -108,13 +109,24 @@ def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> 
 
 
 @contextmanager
+def open_session(progress: ProgressSource, seed: int = 1) -> Iterator[Session]:
+    """A session of a verb that measures and keeps no record."""
+    from nearfar.machine.topology import this_machine
+    from nearfar.measure.session import Session
+
+    with progress() as shown:
+        yield Session(this_machine().id, seed, shown)
+
+
+@contextmanager
 def recorded(
     verb: str, arguments: dict[str, Any], options: Options, section: str = ""
 ) -> Iterator[Recording]:
     """Open a record; close it with the status finished, interrupted or failed.
 
-    ``section``: the section that the run measures; a run of several sets ``session.section``. A
-    record without results is deleted after an error or an interrupt.
+    ``section``: the section that the run measures. A run of several sections leaves it empty, and
+    assigns ``session.section`` before each. A record without results is deleted after an error or
+    an interrupt.
     """
     from nearfar import store
     from nearfar.machine.topology import this_machine

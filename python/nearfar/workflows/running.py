@@ -38,7 +38,8 @@ class RunRequest:
     - ``check``: verify the plan's promise
     - ``traffic``: with ``check``, trace a second run
     - ``aside``: redirect the program's output to standard error
-    - ``warn``: print a note before the run if no library can be preloaded
+    - ``warn``: print notes before the run: that no library can be preloaded, and that a tier names
+      nodes which this machine does not have
     """
 
     program: list[str]
@@ -213,12 +214,12 @@ def _check(
     traced: bool,
 ) -> None:
     """Add the result of the check, if the library counted anything, or pages were placed."""
-    from nearfar.place.attached.checking import hold_placement
-    from nearfar.place.checking import hold
+    from nearfar.place.attached.checking import check_placement
+    from nearfar.place.checking import check_run
     from nearfar.workflows.traffic import traffic_of
 
     if statistics.placement:
-        statistics.check = hold_placement(promise, statistics.placement)
+        statistics.check = check_placement(promise, statistics.placement)
     if not any(found.rules for found in statistics.processes):
         return
     one_node = len(nodes_with("has_memory")) == 1
@@ -230,7 +231,7 @@ def _check(
     counted = None
     if traced and placement.plan is not None:
         counted = traffic_of(statistics.program, placement.plan, promise, notify)
-    statistics.check = hold(promise, statistics.processes, counted, one_node=one_node)
+    statistics.check = check_run(promise, statistics.processes, counted, one_node=one_node)
 
 
 def _placement(request: RunRequest) -> Placement:

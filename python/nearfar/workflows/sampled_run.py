@@ -37,7 +37,7 @@ from nearfar.workflows.observation import (
     NearMemory,
     NearOf,
     Observation,
-    heap_near,
+    near_heap_environment,
     refuse_failure,
     tiers_of,
 )
@@ -102,7 +102,8 @@ def _sample_watched(request: AdviceRequest, recording: Recording) -> tuple[Sampl
 def _data(
     request: AdviceRequest, sampled: Sampled, host: Host, run_memory: Memory, *, has_hardware: bool
 ) -> ProgramSamples:
-    """``run_memory``: that the program ran on; ``has_hardware``: hardware sampled the misses."""
+    """The samples by allocation site. ``run_memory``: the memory that the program ran on;
+    ``has_hardware``: hardware sampled the misses."""
     from nearfar.measure.memory import large_pages_everywhere
 
     faults = PageFaults(
@@ -175,6 +176,8 @@ def _sample(request: AdviceRequest) -> Sampled:
         return sample_process(request.pid, request.time_s)
     why_unlogged = ignores_preload(program_file(request.program[0]))
     found = _sample_once(request, PERIOD_NS)
+    # A short program has too few samples. It is run once more with a shorter period, which slows it
+    # down: its times remain those of the first run, its samples are only those of the second.
     if period_for(found.user_s) < PERIOD_NS and found.ended and not found.by_signals:
         found = _sample_once(request, period_for(found.user_s)).with_times_of(found)
     if why_unlogged:
@@ -185,11 +188,11 @@ def _sample(request: AdviceRequest) -> Sampled:
 def _sample_once(request: AdviceRequest, period_ns: int) -> Sampled:
     from nearfar.measure.memory import large_pages_everywhere, page_bytes
 
-    placed = heap_near(request)
-    on_large = placed is not None and page_bytes(request.near) > PAGE_BYTES
+    near_heap = near_heap_environment(request)
+    on_large = near_heap is not None and page_bytes(request.near) > PAGE_BYTES
     found = sample_program(
         request.program,
-        placed,
+        near_heap,
         request.stdin.path,
         request.time_s,
         period_ns,

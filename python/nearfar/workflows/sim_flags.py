@@ -1,4 +1,4 @@
-"""Flags of ``nearfar sim`` that affect each source. Other flags are errors."""
+"""For each source of ``nearfar sim``, the flags that affect it. Other flags are errors."""
 
 from __future__ import annotations
 

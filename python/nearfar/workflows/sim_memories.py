@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
     from nearfar.records.profile import Figure, Profile
 
-#: Figures of a simulated device, and the kernel whose bandwidth with one thread they are.
+#: The bandwidths of a simulated device. Each is that of one thread in the named kernel.
 _KERNELS = {"read_bandwidth_bytes_per_s": "read", "write_bandwidth_bytes_per_s": "ntwrite"}
 
 _MIXES = "bandwidth_by_read_share_bytes_per_s"
@@ -25,14 +25,15 @@ def load(names: Sequence[str], progress: ProgressSource) -> list[Profile]:
     Raises BadInputError for an unknown name, NativeError for a tier that this machine lacks.
     """
     from nearfar._native import tier_capacity_bytes
-    from nearfar.workflows import calibrating, host_here
+    from nearfar.workflows import host_here
+    from nearfar.workflows.recording import open_session
 
     tiers = [name for name in names if _is_tier(name)]
     if not tiers:
         return [_device(load_profile(name)) for name in names]
     for tier in tiers:
         tier_capacity_bytes(tier)
-    with calibrating.open_session(progress) as session:
+    with open_session(progress) as session:
         host = host_here.host_for(host_here.HostChoice(), session, tiers)
     return [
         _device(_alone(tier_profile(host, name, 0)) if name in tiers else load_profile(name))

@@ -56,7 +56,8 @@ class SimRequest:
 
     Sources: ``trace`` (a file of ``nearfar trace``), ``counts`` (a JSON file of reads and writes),
     ``pattern`` (a synthetic stream), ``curve`` (latency by offered bandwidth). ``near_size`` and
-    ``size`` are texts such as ``16MiB``. ``truncated``: accept a trace whose end is missing. None
+    ``size`` are texts such as ``16MiB``. ``placement``: where data is placed; ``place``: rules for
+    single objects, sites or addresses. ``truncated``: accept a trace whose end is missing. None
     selects the default of ``nearfar sim --help``.
     """
 
@@ -263,6 +264,8 @@ def _stream(request: SimRequest, given: Mapping[str, str], progress: ProgressSou
     _check_rows(request, near, far)
     refuse_without_states(_controller(request), near, far)
     options = _options(request, near, far)
+    # A source is read once, by one engine. ``auto`` and ``both`` may need a source for each engine;
+    # the last one is read to its end.
     made: list[SimSource] = []
 
     def make() -> SimSource:

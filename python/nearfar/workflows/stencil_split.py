@@ -34,7 +34,8 @@ def parse_far_rows(text: str) -> int | Path | None:
 
 
 def read_split(path: Path, given: Sequence[str]) -> StencilSplit:
-    """Read a saved split. Raises BadInputError, also for ``given`` fields, which it contains."""
+    """Read a saved split. Raises BadInputError if the file is not one, or if a field is ``given``
+    that the split contains."""
     from pydantic import ValidationError
 
     from nearfar.files import read_json
@@ -93,6 +94,7 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
     pair = MeasuredPair(*threads, _triple(measured.near), _triple(measured.far))
     copy_s = ELEMENT_BYTES * threads[0] / measured.near_alone.value
     known = beyond_a_copy(measured.element.value, copy_s)
+    # ELEMENT_BYTES is the traffic of an element: one read and one write.
     array = split.Array(plan.rows, plan.row_elements, ELEMENT_BYTES // 2)
     question = split.Question(array, plan.version, [threads])
     return split.predict(split.Machine(pair, cache_share(load_host(THIS))), question, known)

@@ -29,7 +29,8 @@ class Known:
     twin_software: Software
 
     def on(self, scale: Constant, entries: int) -> Known:
-        """The same on another processor with another size: software is scaled only."""
+        """The structure on another processor and with another size. The software time is scaled to
+        the processor, and is assumed not to depend on the size."""
         return Known(
             self.name,
             entries,
@@ -86,13 +87,13 @@ def slowdowns_of(
                     device=device,
                     time_s=predicted.time_s,
                     slowdown=predicted.slowdown,
-                    **_shape(predicted, "time_s", "slowdown"),
+                    **_uncertainty(predicted, "time_s", "slowdown"),
                 )
             )
     return found
 
 
-def _shape(predicted: FigureModel, *keys: str) -> dict[str, Any]:
+def _uncertainty(predicted: FigureModel, *keys: str) -> dict[str, Any]:
     """Intervals and provenance of some figures."""
     return {
         "intervals": {k: predicted.intervals[k] for k in keys},
@@ -103,7 +104,10 @@ def _shape(predicted: FigureModel, *keys: str) -> dict[str, Any]:
 def against_paper(
     known: Sequence[Known], here: HostCosts, cpus: Sequence[int]
 ) -> list[PublishedSlowdown]:
-    """Predictions for the WSCAD 2022 paper's machine next to its means, under both readings."""
+    """Predictions for the WSCAD 2022 paper's machine next to its means.
+
+    Each structure is predicted for both readings of the paper's DRAM baseline (``baseline``).
+    """
     from nearfar.model import slowdowns
     from nearfar.model.devices import far_memory, near_memory
     from nearfar.model.host_costs import costs_of
@@ -147,7 +151,7 @@ def _readings(
             slowdown=reading.slowdown,
             published_slowdown=published,
             reason=reading.reason or "",
-            **_shape(reading, "slowdown"),
+            **_uncertainty(reading, "slowdown"),
         )
         for reading in predicted.readings
     ]

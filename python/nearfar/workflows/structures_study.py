@@ -49,7 +49,7 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     devices = structures_elsewhere.slowdowns_of(known, costs, near, counter)
     published = structures_elsewhere.against_paper(known, costs, cpus)
     predicted_at = store.now()
-    seen = calibrating.measured(session, cases, cpu, epochs)
+    seen = calibrating.measure_predicted(session, cases, cpu, epochs)
     return StructuresResult(
         predicted_at=predicted_at,
         effective_last_cache_bytes=host.scalar("l3_bytes"),

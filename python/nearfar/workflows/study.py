@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.measure import study as sections
+from nearfar.measure import study as study_sections
 from nearfar.measure import study_plan
 from nearfar.measure.session import Effort
 from nearfar.measure.tiers import is_paced
@@ -63,20 +63,22 @@ def study(options: Options, *, full: bool = False) -> Studied:
         plan = _plan(recording, time_s, full=full)
         recording.directory.run.skipped += _run(recording, plan, _predictors())
     run = recording.directory.run
+    # The result of a study is its whole record.
     return Studied(run, run, folder, page.write_report(folder, run, before))
 
 
 def _run(
     recording: Recording, plan: StudyPlan, predictors: Predictors | None = None
 ) -> list[Skipped]:
-    """Measure the sections of the plan. Between them, epochs of the host profile are measured.
+    """Measure the sections of the plan, and epochs of the host profile between them.
 
-    Returns what is missing in the profile.
+    Returns what is missing in the host profile. Only a study reports it.
     """
+    # A paced tier emulates another memory: its figures do not belong in the profile of this host.
     paced = [tier for tier in plan.tiers if is_paced(tier)]
     host = StudiedHost(recording.session, plan.tiers, 0.0 if paced else plan.time_s)
     plan = replace(plan, time_s=plan.time_s - host.budget_s)
-    sections.Study(
+    study_sections.Study(
         recording.session, recording.machine, plan, recording.replace, predictors, host.epoch
     ).run()
     return host.keep()
@@ -106,7 +108,7 @@ def _predictors() -> Predictors:
     from nearfar.workflows.stencil_split import predict_split
     from nearfar.workflows.structures_study import predict_structures
 
-    return sections.Predictors(
+    return study_sections.Predictors(
         forecasting.predict_compete,
         predict_split,
         forecasting.predict_pipeline,

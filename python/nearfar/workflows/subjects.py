@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 def load(name_or_path: str) -> Subject:
-    """Shipped names first, then a ``.toml`` file, then a run directory, its ``run.json``, or the
-    JSON document of a verb that keeps no record, or the directory of a cell that has one.
+    """Load a profile, a host, a record, or the JSON document of a verb that keeps no record.
+
+    Tried in this order: the name of a shipped profile or host; a ``.toml`` file; a JSON file (a
+    ``run.json`` or a document); a directory (of a run, or of a sweep's cell with a document).
 
     Raises BadInputError for an unknown format, for a damaged file, and for a shipped name that is
     also a path here.

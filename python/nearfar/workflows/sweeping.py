@@ -22,7 +22,7 @@ from nearfar.sweep import table
 from nearfar.sweep.cluster import run_on_cluster
 from nearfar.sweep.here import run_here
 from nearfar.sweep.keeping import Cells, opened
-from nearfar.sweep.order import Order, digest_of, identify
+from nearfar.sweep.work_order import WorkOrder, digest_of, identify
 from nearfar.workflows.recording import begun
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Verb(Protocol):
 
 
 #: The verb of a cell and its arguments. Raises BadInputError for arguments the verb rejects.
-OrderArguments = Callable[[suites.Cell], tuple[Verb, list[str]]]
+CellArguments = Callable[[suites.Cell], tuple[Verb, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class SweepRequest:
     jobs: int | None
     scheduler: str | None
     out: Path | None
-    order: OrderArguments
+    arguments_of: CellArguments
     progress: ProgressSource = silent
 
     @property
@@ -65,15 +65,18 @@ class SweepRequest:
         return self.out or store.DEFAULT_ROOT / f"sweep-{self.suite.name}{form}"
 
 
-def orders(wanted: SweepRequest) -> list[Order]:
-    """All cells, without duplicates. Raises BadInputError naming the suite, the run and the key."""
-    found: dict[str, Order] = {}
-    digest = cache(digest_of)  # reads a trace that several cells name only once
+def work_orders(wanted: SweepRequest) -> list[WorkOrder]:
+    """A work order for each cell of the suite, without duplicates.
+
+    Raises BadInputError naming the suite, the run and the key.
+    """
+    found: dict[str, WorkOrder] = {}
+    digest = cache(digest_of)  # several cells may name the same trace, which is then read once
     try:
         for cell in suites.cells(wanted.suite, full=wanted.full):
-            verb, arguments = wanted.order(cell)
+            verb, arguments = wanted.arguments_of(cell)
             name = identify(cell.verb, arguments, digest)
-            order = Order(
+            order = WorkOrder(
                 name,
                 cell.verb,
                 tuple(arguments),
@@ -126,7 +129,7 @@ class Swept:
 
 def sweep(wanted: SweepRequest) -> Swept:
     """Run the cells that are not kept yet. Raises errors of a cluster."""
-    wished = orders(wanted)
+    wished = work_orders(wanted)
     with opened(wanted.folder) as kept:
         record = _open_record(wanted, len(wished))
         done = {order.id: cell for order in wished if (cell := kept.find(order))}
@@ -151,7 +154,7 @@ def sweep(wanted: SweepRequest) -> Swept:
 def _sweep(
     wanted: SweepRequest,
     kept: Cells,
-    open_orders: list[Order],
+    open_orders: list[WorkOrder],
     done: dict[str, SweepCell],
     shown: Progress,
 ) -> None:
@@ -170,7 +173,7 @@ def _sweep(
 
 
 def _outcomes(
-    wanted: SweepRequest, kept: Cells, open_orders: list[Order], shown: Progress
+    wanted: SweepRequest, kept: Cells, open_orders: list[WorkOrder], shown: Progress
 ) -> Generator[Outcome, None, None]:
     if wanted.scheduler:
         return run_on_cluster(open_orders, wanted.scheduler)
@@ -228,5 +231,5 @@ def _noise(cells: list[SweepCell], *, timed: bool) -> NoiseRecord:
         steal=max((noise.steal for noise in noises), default=0.0),
         least_cpu_share=min((noise.least_cpu_share for noise in noises), default=1.0),
         worst_spread=max((noise.worst_spread for noise in noises), default=0.0),
-        series=None if timed else 0,
+        series=None if timed else 0,  # 0: the sweep timed nothing, so there is no verdict
     )

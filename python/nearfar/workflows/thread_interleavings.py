@@ -14,7 +14,7 @@ from nearfar.verify.recorder import Turn
 
 
 @dataclass
-class Recording:
+class InterleavedRun:
     """One run of a program: its budget of images, where failing ones are kept, its interleaving.
 
     Once it has run, ``pool`` is the file that was recorded. After a run in which no thread is held
@@ -29,7 +29,7 @@ class Recording:
 
 
 #: Records a program and explores what it leaves.
-Run = Callable[[Recording], Exploration]
+Run = Callable[[InterleavedRun], Exploration]
 
 
 def explore_interleavings(
@@ -37,11 +37,12 @@ def explore_interleavings(
 ) -> Exploration:
     """Run a program up to ``most`` times, each with another interleaving of its threads.
 
-    First each thread that it creates goes first once, without waiting; then each waits before one
-    of its flushes after another. Raises BadInputError if the program did not create its pool.
+    In the first runs, each thread that the program creates goes first once, without waiting. In
+    each later run, one thread waits before one of its flushes. Raises BadInputError if the program
+    did not create its pool.
     """
     new = [Path(word) for word in program[1:] if not Path(word).exists()]
-    first = Recording(_part(budget, 0, most), folder / "1", Turn(1))
+    first = InterleavedRun(_part(budget, 0, most), folder / "1", Turn(1))
     result = _run(run, first)
     if not first.turns:
         raise BadInputError(
@@ -55,7 +56,7 @@ def explore_interleavings(
     for number, turn in enumerate(rest[: most - 1], 2):
         pool.unlink(missing_ok=True)
         part = _part(budget, result.states, min(most, result.interleavings) - number + 1)
-        _add(result, _run(run, Recording(part, folder / str(number), turn)), turn)
+        _add(result, _run(run, InterleavedRun(part, folder / str(number), turn)), turn)
         if result.interrupted:
             break
         result.interleavings_tried += 1
@@ -63,17 +64,17 @@ def explore_interleavings(
     return result
 
 
-def _run(run: Run, recording: Recording) -> Exploration:
-    recording.folder.mkdir()
+def _run(run: Run, this_run: InterleavedRun) -> Exploration:
+    this_run.folder.mkdir()
     try:
-        return run(recording)
+        return run(this_run)
     finally:
-        if recording.folder.is_dir() and not any(recording.folder.iterdir()):
-            recording.folder.rmdir()
+        if this_run.folder.is_dir() and not any(this_run.folder.iterdir()):
+            this_run.folder.rmdir()
 
 
 def _part(budget: int, used: int, runs: int) -> int:
-    """The images that one of so many runs may have; 0 has no limit."""
+    """The number of images that each of the remaining ``runs`` may explore; 0: no limit."""
     return max((budget - used) // runs, 1) if budget else 0
 
 
@@ -96,7 +97,8 @@ def _later_turns(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 
 def _add(result: Exploration, part: Exploration, turn: Turn) -> None:
-    """Add what another interleaving left; a cause that is known is counted with it."""
+    """Add the result of another interleaving. A finding with a known cause increases the count of
+    the finding with this cause."""
     known = {_cause(finding): i for i, finding in enumerate(result.findings)}
     for finding in part.findings:
         if (i := known.get(_cause(finding))) is not None:

@@ -35,7 +35,7 @@ def check_claims(progress: ProgressSource) -> CheckedClaims:
     from nearfar.machine.root import Root
     from nearfar.machine.topology import this_machine
     from nearfar.measure.matrix import memory_nodes
-    from nearfar.workflows.calibrating import open_session
+    from nearfar.workflows.recording import open_session
 
     machine = this_machine()
     if len(memory_nodes(machine)) < 2:

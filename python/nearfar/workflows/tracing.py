@@ -78,8 +78,8 @@ def record(
 ) -> Traced:
     """Record a program's accesses; ``aside``: its standard output goes to standard error."""
     from nearfar.tracing.caches import caches_of
-    from nearfar.workflows.calibrating import open_session
     from nearfar.workflows.host_here import HostChoice, host_for
+    from nearfar.workflows.recording import open_session
 
     after, replaced = caches_wanted.after, caches_wanted.replaced
     choice = HostChoice(caches_wanted.host, caches_wanted.remeasure, replaced.get("llc"))

@@ -39,7 +39,7 @@ def _traced(program: list[str], promised_caches: str) -> tuple[Site, ...]:
     from nearfar.tracing.caches import parse_caches
     from nearfar.tracing.recording import record
 
-    caches = parse_caches(promised_caches)
+    caches = parse_caches(promised_caches)  # recorded with "plan" in place of a host's name
     with tempfile.TemporaryDirectory(prefix="nearfar-traffic-") as folder:
         trace = Path(folder) / "trace"
         done = record(

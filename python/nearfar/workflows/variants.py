@@ -25,7 +25,7 @@ from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, run_once
 from nearfar.place.whole_program import places_mappings, whole_program_on
 from nearfar.process.stdin import StandardInput, of_this_process
-from nearfar.records.figures import Origin, Provenance, quantities
+from nearfar.records.figures import Origin, Provenance, figure_fields
 from nearfar.records.variants import RunTimes, VariantRow, VariantsResult
 
 if TYPE_CHECKING:
@@ -42,9 +42,10 @@ _LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Variant:
-    """A place of the memory: a tier for all of it, or a plan. ``predicted``: its slowdown, on
-    memories with ``pages``.
-    ``by_kernel``: the kernel moves pages while the program runs.
+    """A placement of the program's memory: all of it on a tier, or by a plan.
+
+    ``predicted``: the slowdown that a plan predicts for this placement; ``pages``: the page sizes
+    that the prediction assumes. ``by_kernel``: the kernel moves pages while the program runs.
     """
 
     name: str
@@ -132,13 +133,14 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str], folder: Path) -> l
     promised = {name: _promised(Path(name)) for name in plans}
     if "far" not in tiers and (plans or ALL_FAR in names):
         raise BadInputError("no far memory is named", "name it: --tier far=numa:1")
-    # A plan's prediction is for a slower memory, not for DRAM that emulates one.
+    # Predictions are shown only next to runs that can confirm them. They are for slower memory, not
+    # for DRAM that emulates it, and relative to a run with all data near, which must be the first.
     if not places_mappings(tiers.get("far", "")) or names[0] != ALL_NEAR:
         promised = dict.fromkeys(plans)
     first = promised[plans[0]] if plans else None
     made = []
     for name in names:
-        if name == KERNEL:  # pages with a policy are not moved by the kernel
+        if name == KERNEL:  # without a memory policy: the kernel would not move pages that have one
             near = preload.Placement(None, {"near": tiers["near"]})
             made.append(Variant(name, near, by_kernel=True))
         elif name == ALL_NEAR:
@@ -218,7 +220,7 @@ def _row(one: Variant, mine: Sequence[TimedRun], first: Sequence[TimedRun]) -> V
         estimates["slowdown"] = ratio_of_pairs(cpu, base_cpu)
         estimates["wall_slowdown"] = ratio_of_pairs(wall, base_wall)
     origin, note = origin_of(*one.placement.tiers.values())
-    fields: dict[str, Any] = quantities(origin, estimates, note=note)
+    fields: dict[str, Any] = figure_fields(origin, estimates, note=note)
     fields["run_times"] = _run_times(mine)
     if one.predicted is not None:
         fields["predicted_slowdown"] = one.predicted

@@ -26,7 +26,7 @@ Csv = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def compete(
     mode: Mode = "far-far",
     near: flags.Near = "dram",

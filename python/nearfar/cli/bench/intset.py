@@ -35,7 +35,7 @@ Tier = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def intset(
     structure: Structure = "hash",
     entries: flags.Entries = 1024,
@@ -50,10 +50,10 @@ def intset(
     operations succeed and the size stays constant. The benchmark alternates between the set in a
     pool, its volatile counterpart (`slowdown`), the same code in a pool without flushes and fences
     (`unflushed_slowdown`) and, for hash, a correct version on libpmemobj (`pmdk_ratio`); --time is
-    divided among them. On shm: and numa: DRAM emulates
-    persistent memory: such slowdowns are emulated and do not describe a device. On numa:N the
-    volatile counterpart is on that node too. On file: the pool is on the disk, and every flush is
-    an msync. devdax: uses the whole device.
+    divided among them. With a tier shm: or numa:N, DRAM emulates persistent memory: such slowdowns
+    are emulated and do not describe a device; with numa:N, the volatile counterpart is on that node
+    too. With file:DIR, the pool is on the disk, and every flush is an msync. devdax:DEVICE uses the
+    whole device.
 
     Examples:
 

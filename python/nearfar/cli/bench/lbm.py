@@ -10,7 +10,7 @@ from nearfar.cli.bench import _programs
 Steps = Annotated[int, flags.count("--steps", help="Time steps.")]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def lbm(steps: Steps = 10, *, choice: _programs.Choice, shared: flags.Measuring) -> None:
     """Run a lattice Boltzmann fluid (D3Q19) on a cube of --problem-size cells per edge (32).
 

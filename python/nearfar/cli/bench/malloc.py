@@ -36,7 +36,7 @@ Blocks = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def malloc(
     test: Tests = None,
     threads: Threads = None,

@@ -56,7 +56,7 @@ Counters = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def map_(
     op: Op = "insert",
     type_: Type = "map",
@@ -75,10 +75,11 @@ def map_(
 
     Keys are pmembench's. Before look-ups and removals the map is filled, which is timed separately.
     Each epoch creates fresh pools and runs all keys in one loop, then times them individually. The
-    fences and flushed lines of an operation are counted, including those of libpmemobj. On shm: and
-    numa: DRAM emulates persistent memory, with every flush and fence forced: such figures are
-    emulated. --type dram on numa:N is on that node; --tier dram holds the volatile counterparts of
-    map_atomic, map_tx and map_rp. devdax: uses the whole device, and refuses one that holds a pool.
+    fences and flushed lines of an operation are counted, including those of libpmemobj. With a tier
+    shm: or numa:N, DRAM emulates persistent memory, with every flush and fence forced: such figures
+    are emulated. --type dram with numa:N is on that node; --tier dram holds the volatile
+    counterparts of map_atomic, map_tx and map_rp. devdax:DEVICE uses the whole device, and is
+    refused if it holds a pool.
 
     --counters adds hardware and kernel counters of the operations, read immediately before and
     after the loop. Events that the machine does not count (most virtual machines) are simulated

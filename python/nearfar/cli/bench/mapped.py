@@ -8,10 +8,12 @@ from typing import Annotated
 from nearfar.cli import flags
 from nearfar.cli.output import show_measured
 
-Directory = Annotated[Path, flags.text("--path", "DIR", "Directory of the file, which is unnamed.")]
+Directory = Annotated[
+    Path, flags.text("--path", "DIR", "Directory of the (unnamed) temporary file.")
+]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def mapped(
     path: Directory = Path(),
     size: flags.Size = None,

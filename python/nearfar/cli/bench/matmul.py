@@ -6,7 +6,7 @@ from nearfar.cli import flags
 from nearfar.cli.bench import _programs
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def matmul(
     *,
     choice: _programs.Choice,

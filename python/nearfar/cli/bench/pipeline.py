@@ -26,7 +26,7 @@ Csv = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def pipeline(
     near: flags.Near = "dram",
     far: flags.Far = "shm:",

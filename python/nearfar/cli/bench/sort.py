@@ -15,7 +15,7 @@ Algorithm = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def sort(
     algorithm: Algorithm = "quick", *, choice: _programs.Choice, shared: flags.Measuring
 ) -> None:

@@ -30,7 +30,7 @@ Csv = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def stencil(
     context: typer.Context,
     far_rows: FarRows,
@@ -39,7 +39,7 @@ def stencil(
     rows: Rows = 8192,
     cols: Columns = 8192,
     kernel: Kernel = "stencil8",
-    version: flags.Version = "direct",
+    version: flags.BorderVersion = "direct",
     near_threads: flags.MaybeNearThreads = None,
     far_threads: flags.MaybeFarThreads = None,
     split_only: SplitOnly = False,

@@ -26,7 +26,7 @@ AccessorFlag = Annotated[
 ]
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def stream(
     tier: flags.OneTier = "dram",
     tier_a: TierA = None,

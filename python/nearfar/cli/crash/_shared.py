@@ -21,7 +21,11 @@ Program = Annotated[
     list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="Program to record, run once.")
 ]
 Recorder = Annotated[
-    StoreRecorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
+    StoreRecorder,
+    typer.Option(
+        "--recorder",
+        help="preload: for any program; instrumented: for one that was compiled for it.",
+    ),
 ]
 Pool = Annotated[
     str | None,
@@ -51,12 +55,12 @@ Sarif = Annotated[
 def show(
     done: Judged[Result],
     text: Callable[[Result], Text],
-    located: Callable[[Result], dict[str, object]],
+    to_sarif: Callable[[Result], dict[str, object]],
     json_target: str | None,
     sarif_target: str | None = None,
 ) -> int:
-    """Print a result as ``text``, write the requested files, SARIF as ``located``, and return the
-    exit code of the verdict."""
+    """Print a result with ``text``, write the requested JSON and SARIF files (with ``to_sarif``),
+    and return the exit code of the verdict."""
     import json
 
     from nearfar.report.console import note, print_result, write_documents, write_json
@@ -66,5 +70,5 @@ def show(
     if write_documents(json.dumps(done.document(), indent=1), json_target) and sarif_target != "-":
         print_result(text(done.result))
     if sarif_target:
-        write_json(sarif_target, json.dumps(located(done.result), indent=1))
+        write_json(sarif_target, json.dumps(to_sarif(done.result), indent=1))
     return done.result.exit_code()

@@ -54,7 +54,7 @@ def check(
         nearfar crash check --structure map_tx --recovery library --budget 5000
     """
     from nearfar.report.terminal.crash import exploration
-    from nearfar.verify import sarif as located
+    from nearfar.verify import sarif as sarif_documents
     from nearfar.workflows import crash_exploration
 
     done = crash_exploration.check_structure(
@@ -62,4 +62,4 @@ def check(
         crash_exploration.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _shared.show(done, exploration, located.exploration, json, sarif)
+    return _shared.show(done, exploration, sarif_documents.exploration, json, sarif)

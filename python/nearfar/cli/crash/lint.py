@@ -13,7 +13,7 @@ _SMALLEST_HEAP, _LARGEST_HEAP = 4 << 10, 64 << 30  # a page; what the recorder c
 
 Heap = Annotated[
     str | None,
-    flags.size("--heap", "Take blocks of posix_memalign, so many bytes, as the pool."),
+    flags.size("--heap", "The pool is the blocks of posix_memalign; SIZE: bytes of all of them."),
 ]
 
 
@@ -29,12 +29,12 @@ def lint(
 
     The pool is the first regular file that PROGRAM maps shared and writable, or --pool. No checker
     is needed and no crash is tried: the order of stores, flushes, fences and libpmemobj's log calls
-    is judged. Errors lose data: stores that are not flushed or fenced, stores in a transaction that
-    it does not log, logs late or logs in part, stores to freed objects, and transactions that do
-    not end. Notes cost time: flushes of lines that nothing was stored into, and ranges that are
-    logged twice. One note may be intended: a transaction flushes a store itself, and does not log
-    it. What libpmem and libpmemobj store and flush for themselves is not judged. The output of
-    PROGRAM goes to standard error.
+    is judged. Errors lose data: stores that are not flushed or fenced; stores in a transaction
+    whose range is not logged, logged too late or logged only in part; stores to freed objects; and
+    transactions that do not end. Notes cost time: flushes of lines that nothing was stored into,
+    and ranges that are logged twice. One note may be intended: a store in a transaction that is
+    flushed and not logged. What libpmem and libpmemobj store and flush for themselves is not
+    judged. The output of PROGRAM goes to standard error.
 
     With --heap, blocks of posix_memalign, aligned_alloc and memalign are the pool, for programs
     that flush such blocks and map no file.
@@ -52,13 +52,13 @@ def lint(
         nearfar crash lint --heap 256MiB -- ./tree 1000
     """
     from nearfar.report.terminal.lint import findings
-    from nearfar.verify import sarif as located
+    from nearfar.verify import sarif as sarif_documents
     from nearfar.workflows.crash_lint import lint as judge
 
     if heap and pool:
         raise BadInputError("--heap and --pool exclude each other", "leave one of them out")
     done = judge(program, recorder, _heap_bytes(heap) if heap else 0, pool)
-    return _shared.show(done, findings, located.lint, json, sarif)
+    return _shared.show(done, findings, sarif_documents.lint, json, sarif)
 
 
 def _heap_bytes(text: str) -> int:

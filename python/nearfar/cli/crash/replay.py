@@ -23,8 +23,8 @@ def replay(image: Image, json: flags.Json = None) -> int:
         nearfar crash replay nearfar-crash-1/1.image
     """
     from nearfar.report.terminal.crash import replayed
-    from nearfar.verify import sarif as located
+    from nearfar.verify import sarif as sarif_documents
     from nearfar.workflows import crash_exploration
 
     done = crash_exploration.replay(image, flags.progress_of(True))
-    return _shared.show(done, replayed, located.exploration, json)
+    return _shared.show(done, replayed, sarif_documents.exploration, json)

@@ -60,8 +60,8 @@ def run(
     The pool is the first regular file that PROGRAM maps shared and writable, or --pool. Without
     --checker, a pool of libpmemobj is inspected as by `nearfar pool check`, and PROGRAM is started
     again with the path of the image in place of the pool's. Damage, a signal, a hang and an exit
-    code other than 0 are violations, unless they also occur on the pool as PROGRAM found it or left
-    it.
+    code other than 0 are violations. They are not if they also occur on the pool without a crash:
+    as it was before PROGRAM ran, or after it ended.
 
     With --checker, CMD opens an image and exits with 0 if the image is valid. Any other code is a
     violation: 2 if the image cannot be opened, another if its contents are wrong. The last line of
@@ -98,7 +98,7 @@ def run(
         nearfar crash run --interleave 20 --checker ./check -- ./threads pool
     """
     from nearfar.report.terminal.crash import exploration
-    from nearfar.verify import sarif as located
+    from nearfar.verify import sarif as sarif_documents
     from nearfar.workflows import crash_exploration
 
     done = crash_exploration.run_program(
@@ -108,4 +108,4 @@ def run(
         crash_exploration.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _shared.show(done, exploration, located.exploration, json, sarif)
+    return _shared.show(done, exploration, sarif_documents.exploration, json, sarif)

@@ -20,5 +20,5 @@ def check(file: File, json: Json = None) -> int:
     from nearfar.workflows.pool_files import examine
 
     found = examine(file)
-    show_document(pool_files.check(found.facts, file), found.verdict(), json)
+    show_document(pool_files.check(found.facts, file), found.check_document(), json)
     return found.exit_code()

@@ -21,7 +21,7 @@ def info(file: File, json: Json = None) -> int:
     from nearfar.workflows.pool_files import examine
 
     found = examine(file)
-    if write_documents(dumps(found.document(), indent=1), json):
+    if write_documents(dumps(found.info_document(), indent=1), json):
         for part in pool_files.info(found.facts, file):
             print_result(part)
     return found.exit_code()

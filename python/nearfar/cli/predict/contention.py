@@ -12,7 +12,9 @@ from nearfar.cli import flags
 Model = Annotated[Path, typer.Argument(metavar="M.json", help="From `nearfar fit contention`.")]
 Mixed = Annotated[
     bool,
-    typer.Option("--mixed", help="Far threads copy between both tiers (the model: far to far)."),
+    typer.Option(
+        "--mixed", help="Far threads copy between both tiers (default: within the far tier)."
+    ),
 ]
 
 

@@ -29,7 +29,8 @@ Compute = Annotated[
 ]
 Budget = Annotated[str | None, flags.size("--near-budget", "Near memory (default: any amount).")]
 Plan = Annotated[
-    Path | None, flags.text("--plan", "FILE", "Write a plan; CSV requires a column rule.")
+    Path | None,
+    flags.text("--plan", "FILE", "Write a plan; the file of sites then requires a column rule."),
 ]
 Nodes = Annotated[str, flags.text("--nodes", "NEAR:FAR", "Nodes of interleaved sites in the plan.")]
 

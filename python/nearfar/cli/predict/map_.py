@@ -41,7 +41,7 @@ class Question:
     quiet: flags.Quiet = False
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def map_get(*, question: Question) -> None:
     """Predict the time of gets on PMDK's atomic hash map in far memory.
 
@@ -58,7 +58,7 @@ def map_get(*, question: Question) -> None:
     _show("get", question)
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def map_insert(*, question: Question) -> None:
     """Predict the time of insertions into PMDK's atomic hash map in far memory, starting empty.
 
@@ -69,7 +69,7 @@ def map_insert(*, question: Question) -> None:
     _show("insert", question)
 
 
-@flags.grouped
+@flags.expand_dataclasses
 def map_remove(*, question: Question) -> None:
     """Predict the time of removals from PMDK's atomic hash map in far memory, until it is empty.
 

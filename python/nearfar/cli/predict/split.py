@@ -44,7 +44,7 @@ SoftwareNs = Annotated[
     ),
 ]
 Model = Annotated[
-    SplitModel, typer.Option("--model", help="oslo: E·16/B of either side and nothing else.")
+    SplitModel, typer.Option("--model", help="nearfar, or oslo: only E·16/B on each side.")
 ]
 
 
@@ -54,8 +54,8 @@ def split(
     rows: Rows,
     cols: Columns,
     element_bytes: ElementBytes = 8,
-    kernel: Kernel = "stencil8",
-    version: flags.Version = "direct",
+    kernel: Kernel = "stencil8",  # its only value
+    version: flags.BorderVersion = "direct",
     near_threads: flags.MaybeNearThreads = None,
     far_threads: flags.MaybeFarThreads = None,
     threads: Threads = None,

@@ -40,10 +40,10 @@ def link(
 ) -> None:
     """Give the link of a simulated device the latency that was measured at each load.
 
-    DEVICE is simulated without the latency of its link at each load of MEASURED (from `probe` or
-    `profile import`). The rest of the measured latency is the link's: the new profile has it as
-    `link_latency_by_load_ns`, and `nearfar sim` follows it. Loads that the device does not reach
-    are left out.
+    DEVICE is simulated without its link, at each load of the curve of MEASURED (from `probe` or
+    `profile import`). The difference to the measured latency is the latency of the link at this
+    load: the new profile has it as `link_latency_by_load_ns`, and `nearfar sim` uses it. Loads that
+    the device does not reach are left out.
 
     Example:
 

@@ -7,7 +7,8 @@ from typing import Any
 from typer.core import TyperGroup
 
 _RECORD = "record"
-#: Arguments that no other verb of the group accepts.
+#: Arguments of which a command line of ``record`` has at least one. ``import`` and ``export`` also
+#: have ``--output``, but only after their own name.
 _RECORDS = frozenset({"-o", "--output", "--"})
 
 

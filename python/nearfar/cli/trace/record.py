@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from nearfar.workflows.tracing import Traced
 
 Recorder = Annotated[
-    TraceRecorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
+    TraceRecorder,
+    typer.Option(
+        "--recorder", help="qemu: for any program; instrumented: for one that was compiled for it."
+    ),
 ]
 Host = Annotated[str, flags.text("--host", "HOST", "Host with the caches: this, a name, a .toml.")]
 After = Annotated[
@@ -90,7 +93,10 @@ def _show(done: Traced, json: str | None, quiet: bool) -> None:
     from nearfar.report.terminal.traces import recorded
 
     failure = done.recorded.failure
-    for line in [failure] * bool(failure) if quiet else done.notes:
+    shown = done.notes
+    if quiet:  # a failed program is not a note
+        shown = [failure] if failure else []
+    for line in shown:
         note(f"nearfar: {line}")
     write_documents(dumps(done.document(), indent=1), json)
     if not quiet:

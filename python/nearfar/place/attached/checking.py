@@ -15,7 +15,7 @@ from nearfar.records.plan_check import Check, RuleCheck
 from nearfar.units import PAGE_BYTES
 
 
-def hold_placement(promise: Promise, placed: PlacementResult) -> Check:
+def check_placement(promise: Promise, placed: PlacementResult) -> Check:
     """Check the pages that rules place against a promise."""
     found = {rule.rule: rule for rule in placed.rules}
     unapplied = {rule.rule: rule.why for rule in placed.unapplied}

@@ -93,7 +93,8 @@ class Look:
 
 
 def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> Builder:
-    """Return lines with intervals, named at their ends, or in a corner of a narrow picture."""
+    """Return lines with intervals. Lines are named at their ends; in a narrow picture, in rows
+    above it."""
     rows = [
         _row(index, line, order)
         for index, line in enumerate(lines)
@@ -144,7 +145,7 @@ def _color(line: Line) -> str:
 def _domain(
     axis: Axis, rows: Sequence[dict[str, Any]], low_key: str, high_key: str
 ) -> tuple[float, float]:
-    """From the least to the greatest, with room around values; linear ones from zero."""
+    """The range of an axis, with room around the values; a linear axis begins at ``axis.least``."""
     high = max(row[high_key] for row in rows)
     if axis.kind == "linear":
         return axis.least, axis.least + (high - axis.least or 1.0) * 1.06
@@ -162,19 +163,19 @@ def _scale(axis: Axis, domain: tuple[float, float]) -> alt.Scale:
     return alt.Scale(type="log", base=base, domain=list(domain), nice=False, clamp=True)
 
 
-def _axis(axis: Axis, domain: tuple[float, float], canvas: Canvas, upright: bool) -> alt.Axis:
+def _axis(axis: Axis, domain: tuple[float, float], canvas: Canvas, has_grid: bool) -> alt.Axis:
     import altair as alt
 
     if axis.kind == "sizes":
         most = 3 if canvas.narrow else max(3, canvas.width // 80)
         ticks: Sequence[float] = axis.ticks or size_ticks(*domain, most)
-        return alt.Axis(title=axis.title, grid=upright, labelExpr=SIZE_LABEL, values=list(ticks))
+        return alt.Axis(title=axis.title, grid=has_grid, labelExpr=SIZE_LABEL, values=list(ticks))
     chosen: dict[str, Any] = {"tickCount": 5}
     if axis.ticks:
         chosen = {"values": list(axis.ticks)}
     elif axis.kind == "log":
         chosen = {"values": _log_ticks(*domain)}
-    return alt.Axis(title=axis.title, grid=upright, format=".6~g", **chosen)
+    return alt.Axis(title=axis.title, grid=has_grid, format=".6~g", **chosen)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:

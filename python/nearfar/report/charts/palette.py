@@ -3,6 +3,7 @@ variables of the style sheet, so that it follows the page's dark mode."""
 
 from __future__ import annotations
 
+#: ``PAPER`` is the background of a picture: the page's card, not the page itself (``--paper``).
 INK, MUTED, GRID, PAPER = "#1d2430", "#626b78", "#dfe3e8", "#fffffe"
 
 #: Distinguishable with red-green color blindness; lines also carry their names.

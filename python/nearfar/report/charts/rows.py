@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bar:
-    """One row of a picture: a value with its interval and its text."""
+    """One row of a picture: a value (drawn as a dot), its interval (drawn as a bar) and its
+    text."""
 
     label: str
     group: str

@@ -12,20 +12,21 @@ from nearfar.report.charts.palette import INK, PAPER, series_color
 if TYPE_CHECKING:
     from nearfar.report.charts.drawing import Picture
 
-#: Most points of a drawn line; of more, the lowest of each group, so that no drop is lost.
+#: Most points of a drawn line. Of a longer one, the lowest point of each group is drawn, because a
+#: drop of a rate must not be lost. Peaks are lost, so the picture does not suit bytes in use.
 MAX_POINTS = 400
 
 
 @dataclass(frozen=True)
-class Line:
-    """One thread: values over time."""
+class TimeSeries:
+    """A line of the picture, such as a thread: rates over time."""
 
     name: str
     times: Sequence[float]
     values: Sequence[float]
 
 
-def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
+def rates_chart(lines: Sequence[TimeSeries], x_title: str, y_title: str) -> Builder:
     """Return lines over time, starting at zero; names at their ends."""
     thinned = [thin(line, MAX_POINTS) for line in lines]
     rows = [
@@ -98,7 +99,7 @@ def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
     return build
 
 
-def thin(line: Line, most: int) -> Line:
+def thin(line: TimeSeries, most: int) -> TimeSeries:
     """Return the lowest value of each group of neighbors if there are more than ``most`` points."""
     group = -(-len(line.times) // most)
     if group <= 1:
@@ -107,4 +108,4 @@ def thin(line: Line, most: int) -> Line:
         min(range(first, min(first + group, len(line.times))), key=lambda i: line.values[i])
         for first in range(0, len(line.times), group)
     ]
-    return Line(line.name, [line.times[i] for i in lowest], [line.values[i] for i in lowest])
+    return TimeSeries(line.name, [line.times[i] for i in lowest], [line.values[i] for i in lowest])

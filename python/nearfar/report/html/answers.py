@@ -1,4 +1,4 @@
-"""The first screen's sentences: how far memory reaches, and what to do next."""
+"""The first screen's sentences: how much slower far memory is, and what to do next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nearfar.units import format_size
 Stated = tuple[str, str]
 
 
-def how_far(run: Run) -> list[str]:
+def on_far_memory(run: Run) -> list[str]:
     """Return sentences on far memory and on the limits of near memory, each marked unless its
     section is steady."""
     said = list(_advice(run))

@@ -20,7 +20,7 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
-#: End of the interval's text of a figure with too few repeats.
+#: Follows the interval in the text of a figure with too few repeats.
 TOO_FEW = "too few for an interval"
 
 
@@ -40,14 +40,14 @@ class Card:
     section: str
 
 
-def _card(label: str, shaped: FigureModel, key: str, context: str, section: str) -> Card:
-    value = format_quantity(key, float(getattr(shaped, key)))
-    return Card(label, value, _interval(shaped, key), context, origin_of(shaped, key), section)
+def _card(label: str, result: FigureModel, key: str, context: str, section: str) -> Card:
+    value = format_quantity(key, float(getattr(result, key)))
+    return Card(label, value, _interval(result, key), context, origin_of(result, key), section)
 
 
-def _interval(shaped: FigureModel, key: str) -> str:
-    found = interval_of(shaped, key)
-    if shaped.interval(key):
+def _interval(result: FigureModel, key: str) -> str:
+    found = interval_of(result, key)
+    if result.interval(key):
         return f"95 %: {found}" if found else ""
     return f"{found}, {TOO_FEW}" if found else "no interval"
 
@@ -61,15 +61,15 @@ def _advice(run: Run) -> Iterator[Card]:
     result = run.sections.advice
     if result is None:
         return
-    seen = "advice"
-    yield _card("Slowdown, all data far", result, "slowdown_all_far", f"on {result.far}", seen)
+    section = "advice"
+    yield _card("Slowdown, all data far", result, "slowdown_all_far", f"on {result.far}", section)
     if not result.movable_bytes:
         return
     whole = f"of {format_size(result.movable_bytes)} of movable memory, by the plan"
     near = format_size(result.near_bytes)
-    yield Card("Near memory to keep", near, "", whole, Origin.MODELLED, seen)
+    yield Card("Near memory to keep", near, "", whole, Origin.MODELLED, section)
     kept = f"with {near} of its memory near"
-    yield _card("Slowdown with the plan", result, "slowdown_plan", kept, seen)
+    yield _card("Slowdown with the plan", result, "slowdown_plan", kept, section)
 
 
 def _latency(run: Run) -> Iterator[Card]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from nearfar.extras import how_to_install
 from nearfar.files import write_whole
 from nearfar.records.run import PREDICTED_SECTIONS, Run
-from nearfar.report.html.answers import how_far, what_next
+from nearfar.report.html.answers import on_far_memory, what_next
 from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context, Section
 from nearfar.report.html.sections import all_sections
@@ -108,7 +108,7 @@ def render(
         marks=_marks(run),
         banners=list(_banners(run)),
         verdicts=list(_verdicts(run)),
-        how_far=how_far(run),
+        on_far_memory=on_far_memory(run),
         what_next=what_next(run),
         topics=topics(run, sections),
         without_charts=_without_charts(sections),

@@ -120,12 +120,12 @@ def _shared(cells: Iterable[Cell]) -> Origin | None:
     return found.pop() if len(found) == 1 and not plain else None
 
 
-def figure_cell(shaped: FigureModel, key: str) -> Cell:
+def figure_cell(result: FigureModel, key: str) -> Cell:
     """Return a number of a result as a cell: the value, its interval below, and its origin."""
-    value = getattr(shaped, key)
+    value = getattr(result, key)
     if value is None:
         return Cell("–")
-    return Cell(format_quantity(key, value), interval_of(shaped, key), origin_of(shaped, key))
+    return Cell(format_quantity(key, value), interval_of(result, key), origin_of(result, key))
 
 
 def heated(cell: Cell, value: float, least: float, most: float) -> Cell:

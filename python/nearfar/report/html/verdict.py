@@ -79,7 +79,7 @@ def marks(run: Run) -> dict[str, Mark]:
 
 
 def marks_elsewhere(run: Run) -> dict[str, Mark]:
-    """Return the marks of what was measured for the sections, such as the host."""
+    """Return the marks of measurements that are not sections, such as that of the host."""
     judged = run.noise.by_section() if run.noise else {}
     if not judged.keys() & Sections.model_fields.keys():
         return {}
@@ -94,7 +94,7 @@ def marks_elsewhere(run: Run) -> dict[str, Mark]:
 class Reliance:
     """The sections with one verdict; ``reasons``: one line each for those that are not steady.
 
-    ``few``: whether they have figures of too few repeats for an interval, if they are steady.
+    ``few``: whether the sections are steady, but have figures with too few repeats for an interval.
     """
 
     verdict: Reliability

@@ -59,7 +59,7 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
 def _bounds(result: AdviceResult, far: FarAdvice) -> RenderableType:
     rows = [
         [placement, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
-        for key, placement in words.wholes(result).items()
+        for key, placement in words.whole_placements(result).items()
     ]
     rows += [
         [
@@ -114,4 +114,5 @@ def _curve(far: FarAdvice) -> list[RenderableType]:
                 price,
             ]
         )
-    return [columns(["Near memory", "Slowdown", "", ""], rows, 99)]
+    all_text = 99  # more than the columns: none of them is a column of figures
+    return [columns(["Near memory", "Slowdown", "", ""], rows, all_text)]

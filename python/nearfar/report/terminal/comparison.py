@@ -26,7 +26,7 @@ _INTERVALS = {True: "overlap", False: "apart", None: ""}
 
 def comparison(
     found: Comparison,
-    moved: Sequence[Shift],
+    section_shifts: Sequence[Shift],
     threshold: float,
     sides: tuple[str, str],
     *,
@@ -47,14 +47,14 @@ def comparison(
     parts: list[RenderableType] = [
         _verdict(
             _Numbers(len(changes), len(worse), len(improved), found.unjudged()),
-            moved,
+            section_shifts,
             threshold,
             noisy,
         ),
         *_undecided(found.uncertain()),
         *(Text(line) for line in setting_lines(found.settings)),
         Text(""),
-        *_sections(moved, threshold),
+        *_sections(section_shifts, threshold),
         _table(rows[:_SHOWN], verdicts, sides),
     ]
     if len(rows) > _SHOWN:
@@ -88,11 +88,13 @@ class _Numbers:
     unjudged: bool
 
     def none(self, what: str) -> str:
-        """Return that no figure is so, or that nothing is known of any."""
+        """Return that no figure ``what`` ("none seems worse"), or that none can be judged."""
         return "none can be judged" if self.unjudged else f"none {what}"
 
 
-def _verdict(found: _Numbers, moved: Sequence[Shift], threshold: float, noisy: bool) -> Text:
+def _verdict(
+    found: _Numbers, section_shifts: Sequence[Shift], threshold: float, noisy: bool
+) -> Text:
     limit = f"{100 * threshold:.3g} %"
     matched = f"{count(found.matched, 'figure')} on both sides"
     if noisy:
@@ -102,8 +104,8 @@ def _verdict(found: _Numbers, moved: Sequence[Shift], threshold: float, noisy: b
             else found.none("seems worse")
         )
         return Text(f"Cannot decide: disturbed. {matched}; {seen}.", style="bold yellow")
-    worse = [shift.section for shift in moved if shift.worse(threshold)]
-    better = [shift.section for shift in moved if shift.better(threshold)]
+    worse = [shift.section for shift in section_shifts if shift.worse(threshold)]
+    better = [shift.section for shift in section_shifts if shift.better(threshold)]
     improved = f"; {found.better} better{_wholes(better)}" if found.better or better else ""
     if not found.worse and not worse:
         none = found.none(f"is worse by more than {limit}")
@@ -131,9 +133,9 @@ def _undecided(number: int) -> list[RenderableType]:
     ]
 
 
-def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
+def _sections(section_shifts: Sequence[Shift], threshold: float) -> list[RenderableType]:
     """Return the cost of each section relative to the base; nothing if none has enough figures."""
-    if not moved:
+    if not section_shifts:
         return []
     rows = [
         [
@@ -143,7 +145,7 @@ def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
             f"{shift.low:.3f}–{shift.high:.3f}",
             _word(shift, threshold),
         ]
-        for shift in moved
+        for shift in section_shifts
     ]
     heads = ["Section", "Figures", "Cost, mean", "95 %", ""]
     return [columns(heads, rows, 1), Text("")]

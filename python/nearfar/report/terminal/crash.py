@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nearfar.verify.findings import CRASHES, FAILURES, CrashCount, Exploration, Finding
 
-#: Of a program that was started on each image and succeeded.
+#: Note on a program that was started on each image and succeeded each time.
 _UNVERIFIED = (
     "; a program that does not verify its data passes: `nearfar crash lint` lists stores that are "
     "never flushed"

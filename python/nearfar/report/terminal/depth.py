@@ -32,13 +32,13 @@ _SHORT = {"reads": "read", "writes": "write", "writes past caches": "ntwrite"}
 
 
 def parallelism(result: ParallelismResult) -> RenderableType:
-    """Time over loads by chains."""
+    """Time per load, by chains."""
     rows = [[str(p.chains), figure(p, _LATENCY)] for p in result.points]
     return block(
         "Memory-level parallelism",
         parallelism_section.finding(result),
         origins((p, _LATENCY) for p in result.points),
-        columns(["Chains", "Time over loads"], rows, 0),
+        columns(["Chains", "Time per load"], rows, 0),
         parallelism_section.notes(result),
     )
 

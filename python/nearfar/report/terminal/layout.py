@@ -40,15 +40,15 @@ class FigureText(str):
         return text
 
 
-def figure(shaped: FigureModel | None, key: str) -> str:
+def figure(result: FigureModel | None, key: str) -> str:
     """Return value and interval, and the origin unless it is measured."""
-    if shaped is None or getattr(shaped, key) is None:
+    if result is None or getattr(result, key) is None:
         return "–"
-    text = format_quantity(key, getattr(shaped, key))
-    interval = interval_of(shaped, key)
+    text = format_quantity(key, getattr(result, key))
+    interval = interval_of(result, key)
     if interval:
         text += f"  ({interval})"
-    origin = origin_of(shaped, key)
+    origin = origin_of(result, key)
     mark = "" if origin is Origin.MEASURED else origin.value if origin else "unknown"
     return FigureText(text, mark)
 

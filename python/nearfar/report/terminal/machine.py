@@ -242,7 +242,7 @@ def _regions(machine: Machine) -> Table:
             _text(region.provider),
             _size(region.size_bytes),
             _text(region.node),
-            _DOMAINS.get(region.persistence_domain or "", "not figures"),
+            _DOMAINS.get(region.persistence_domain or "", "unknown"),
         ]
         if not region.namespaces:
             _add(table, *head, "none")
@@ -272,8 +272,10 @@ def _dax(machine: Machine) -> Table:
 
 
 def findings(found: list[Finding]) -> Table:
-    """Return the findings of ``nearfar doctor``, warnings first. Of neighbors with the same
-    consequence and fix, the last has both."""
+    """Return the findings of ``nearfar doctor``, warnings first.
+
+    Consequence and fix are printed once, after the last of adjacent findings that share them.
+    """
     from rich.table import Table
     from rich.text import Text
 

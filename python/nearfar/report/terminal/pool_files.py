@@ -75,7 +75,7 @@ def leaks(facts: PoolLeaks, file: Path, method: str) -> Text:
         lines.append(
             f"type {lost['name'] or lost['type']}: {lost['objects']} lost, "
             f"{format_size(lost['block_bytes'])}; "
-            f"{lost['heads']} that no lost one leads to; at {places}"
+            f"{lost['heads']} of them not reachable from another lost one; at {places}"
             + (", …" if lost["objects"] > len(lost["examples"]) else "")
         )
     size = format_size(facts["lost_bytes"])

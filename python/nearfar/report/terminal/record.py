@@ -124,8 +124,9 @@ def _marked(mark: Mark, what: str = "") -> Text:
 
 
 def cautions(run: Run) -> list[Text]:
-    """Return the lines above the figures of a run of one section that cannot be relied on."""
-    own = {mark.line: mark for mark in marks(run).values()}  # a prediction has that of its test
+    """Return cautions to print above the figures of a run of one section, if it was disturbed."""
+    # By line: a prediction and the section that tests it have the same mark.
+    own = {mark.line: mark for mark in marks(run).values()}
     others = marks_elsewhere(run)
     return [
         *map(_marked, own.values()),

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nearfar.records.profile import Datasheet, Figure, Host, Measured
+from nearfar.records.profile import Datasheet, Figure, Host, HostMeasurement
 from nearfar.report.wording import count, format_interval, format_quantity
 
 #: Most points of a curve that are printed; of longer curves, as many evenly spaced points.
@@ -48,11 +48,14 @@ def sheet(what: Datasheet, *, all_points: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def _disturbed(known: Measured) -> str:
+def _disturbed(known: HostMeasurement) -> str:
     said = "Disturbed: other programs ran meanwhile"
     if not known.provisional:
-        return f"{said}; of each figure the epochs that they slowed down least count"
-    return f"{said}. Ranges extend to what an idle machine may reach: `nearfar study` on one"
+        return f"{said}; each figure is from the epochs that were slowed down least"
+    return (
+        f"{said}. Ranges extend to what the machine may reach when idle; `nearfar study` measures "
+        "it again"
+    )
 
 
 def _table(figures: Mapping[str, Figure], most: int) -> Table:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nearfar.records.noise import Reliability
 from nearfar.records.run import REST_OF_HOST, Run
-from nearfar.report.html.answers import how_far, what_next
+from nearfar.report.html.answers import on_far_memory, what_next
 from nearfar.report.html.glance import TOO_FEW, Card, cards
 from nearfar.report.html.verdict import UNRELIABLE, reliance
 from nearfar.report.terminal.layout import OneLine, columns
@@ -32,7 +32,7 @@ def summary(run: Run, folder: Path) -> RenderableType:
     figures = _figures(run)
     if figures is not None:
         parts += [figures, Text("")]
-    said = [_one_line(f"· {text}") for text in how_far(run)[:_MAX_SENTENCES]]
+    said = [_one_line(f"· {text}") for text in on_far_memory(run)[:_MAX_SENTENCES]]
     if said:
         parts += [*said, Text("")]
     parts += [_sure(run), *_skipped(run), Text("")]

@@ -210,8 +210,8 @@ def _published(published: Sequence[PublishedError]) -> list[RenderableType]:
     return [Text(""), caption, columns(_forecasts.PUBLISHED_HEADS, rows, 2)] if rows else []
 
 
-def _with_interval(shaped: FigureModel, key: str) -> str:
+def _with_interval(result: FigureModel, key: str) -> str:
     """Return text as in other tables; the head gives the origin of all rows."""
-    interval = interval_of(shaped, key)
-    text = format_quantity(key, float(getattr(shaped, key)))
+    interval = interval_of(result, key)
+    text = format_quantity(key, float(getattr(result, key)))
     return f"{text}  ({interval})" if interval else text

@@ -16,7 +16,8 @@ _RATIOS = {
     "wall_slowdown": "Wall time",
     "predicted_slowdown": "CPU time, predicted",
 }
-#: Starting a process and placing the pages of its libraries takes 1 to 3 ms.
+#: Runs shorter than this get a note: starting a process and placing the pages of its libraries
+#: takes 1 to 3 ms, up to a tenth of this time.
 _SHORT_S = 0.03
 #: Runs from which on the median of ratios has a 95 % interval, and from which on a standard
 #: deviation is shown.
@@ -65,8 +66,9 @@ def _on_pages(result: VariantsResult) -> list[str]:
             if first.run_times.user_s
         ]
         notes.append(
-            f"the memories have {_pages(have)}: System has the first touches of pages, of which "
-            f"large ones are fewer and dearer; User alone: {', '.join(ratios)}"
+            f"the memories have {_pages(have)}: the column System contains first touches, which "
+            "are fewer and slower on large pages; ratios of the column User alone: "
+            f"{', '.join(ratios)}"
         )
     return notes
 

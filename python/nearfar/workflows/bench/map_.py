@@ -32,8 +32,8 @@ class Work:
     compare: bool = False
 
     @property
-    def place(self) -> str:
-        """The tier of the map."""
+    def tier_name(self) -> str:
+        """The tier of the map: the given one, or the default of its type."""
         return self.tier or ("dram" if self.type == "dram" else "shm:")
 
 
@@ -44,7 +44,7 @@ def measure(work: Work, options: Options, *, counters: CounterMode = "off") -> M
         "type": work.type,
         "operations": list(work.operations),
         "value_bytes": list(work.value_bytes),
-        "tier": work.place,
+        "tier": work.tier_name,
         "threads": work.threads,
         "alloc": work.alloc,
         "compare": work.compare,

@@ -44,8 +44,8 @@ class Work:
     near_threads: int | None = None
     far_threads: int | None = None
 
-    def held_by(self, split: StencilSplit) -> Work:
-        """The work of a saved split."""
+    def with_split(self, split: StencilSplit) -> Work:
+        """The work with the fields that a saved split contains."""
         held = {name: getattr(split, name) for name in HELD}
         return replace(self, **held)
 
@@ -91,7 +91,7 @@ def measure(
     split = None
     if isinstance(source, Path):
         split = read_split(source, [name for name in HELD if name in given])
-        work, source = work.held_by(split), split.far_rows
+        work, source = work.with_split(split), split.far_rows
     with recorded("bench stencil", work.arguments(options), options, "stencil") as recording:
         compares = split is not None or source is None
         plan = stencil_plan(recording, work, source, options, with_alone=compares)

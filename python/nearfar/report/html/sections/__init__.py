@@ -14,7 +14,7 @@ from nearfar.report.html.section import Context, Section
 
 
 def all_sections() -> list[Callable[[Context], Section | None]]:
-    """Import all sections; the function of each, by the name of its module."""
+    """Import all modules of sections, and return their ``section`` functions by module name."""
     return [
         import_module(f"{__name__}.{found.name}").section
         for found in pkgutil.iter_modules(__path__)

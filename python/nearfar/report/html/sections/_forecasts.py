@@ -11,7 +11,7 @@ from nearfar.records.together import CompeteResult, CompeteRow, PipelineResult
 from nearfar.report.html.section import Cell, Table, figure_cell
 
 HEADS = ("Predicted", "Measured", "Error")
-PUBLISHED_HEADS = ("Published table", "Predicted of it", "Cases", "Mean error", "Worst error")
+PUBLISHED_HEADS = ("Published table", "What is predicted", "Cases", "Mean error", "Worst error")
 PUBLISHED_CAPTION = (
     "Errors of the same models against published tables: computed with this version of nearfar, "
     "without any measurement of this machine"

@@ -13,14 +13,14 @@ from nearfar.report.html.section import Cell, Table, figure_cell, heated
 from nearfar.report.wording import HUGE_PAGES, format_quantity, plain_tier
 
 
-class Measured(NamedTuple):
+class NodeMeasurements(NamedTuple):
     """Latencies between nodes in a record: of all pairs, or curves of some tiers."""
 
     ways: MatrixResult | None = None
     curves: LatencyResult | None = None
 
 
-def latency_matrix(machine: Machine, result: Measured) -> list[Table]:
+def latency_matrix(machine: Machine, result: NodeMeasurements) -> list[Table]:
     """Return the matrix of a machine with several nodes: measured if the record has it, else what
     the firmware claims for the nearest CPUs, else only the distance."""
     if len(machine.nodes) < 2:
@@ -45,7 +45,7 @@ def _kind(node: Node) -> str:
     return f" ({node.subtype})" if node.subtype else " (no CPUs)" if node.cpuless else ""
 
 
-def _row(machine: Machine, start: Node, result: Measured) -> list[Cell]:
+def _row(machine: Machine, start: Node, result: NodeMeasurements) -> list[Cell]:
     cells = [_cell(machine, start, end, result) for end in machine.nodes]
     values = [value for value, _ in cells if value]
     return [
@@ -53,7 +53,7 @@ def _row(machine: Machine, start: Node, result: Measured) -> list[Cell]:
     ]
 
 
-def _cell(machine: Machine, start: Node, end: Node, result: Measured) -> tuple[float, Cell]:
+def _cell(machine: Machine, start: Node, end: Node, result: NodeMeasurements) -> tuple[float, Cell]:
     """Return a value, 0 if there is none, and its cell."""
     distance = start.distances.get(end.id)
     detail = "" if distance is None else f"distance {distance}"
@@ -67,7 +67,7 @@ def _cell(machine: Machine, start: Node, end: Node, result: Measured) -> tuple[f
 
 
 def _point(
-    machine: Machine, start: Node, end: Node, result: Measured
+    machine: Machine, start: Node, end: Node, result: NodeMeasurements
 ) -> MatrixPoint | LatencyPoint | None:
     way = result.ways.point(start.id, end.id) if result.ways else None
     if way is not None:

@@ -17,10 +17,10 @@ IN_CACHE = (
     "reached memory (in_cache)."
 )
 
-Measured = tuple[str, int, bool, FigureModel]
+ThreadPoint = tuple[str, int, bool, FigureModel]
 
 
-def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
+def by_threads(points: Sequence[ThreadPoint], key: str, caption: str) -> Figure:
     """Return kernels by number of threads; ``points``: kernel, threads, oversubscribed, figure."""
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.rows import Bar, Dot, row_chart, scaling_chart

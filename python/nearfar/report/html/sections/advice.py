@@ -50,7 +50,7 @@ def section(context: Context) -> Section | None:
         _sites(result),
         *_fractions(result),
         *_within(result),
-        _bounds(result),
+        _placements(result),
         *_expenses(result),
     ]
     return Section(
@@ -72,6 +72,7 @@ def _figures(result: AdviceResult) -> list[Figure]:
     from nearfar.report.charts.palette import series_color
 
     lines = [
+        # "emulated" is the dashed style, which all modeled curves have.
         Line(far.far, series_color(i), _spots(far, result.movable_bytes), "emulated")
         for i, far in enumerate(result.fars)
     ]
@@ -105,7 +106,8 @@ def _spots(far: FarAdvice, movable_bytes: int) -> list[Spot]:
 
 
 def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
-    """Return a point of the curve; the ends of the plan's choice have their own intervals."""
+    """Return a point of the curve. Two points without an interval use that of a placement with the
+    same memory near: nothing (``slowdown_movable_far``), or what the plan keeps."""
     from nearfar.report.charts.lines import Spot
 
     known = point.interval("slowdown")
@@ -118,7 +120,7 @@ def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
     return Spot(point.near_bytes / MIB, value, max(least, 1.0), max(high, value))
 
 
-def _bounds(result: AdviceResult) -> Table:
+def _placements(result: AdviceResult) -> Table:
     rows = [row for far in result.fars for row in (*_whole_rows(result, far), *_policy_rows(far))]
     heads = ["Far memory", "Placement", "Slowdown", "Time"]
     title = "Placements"
@@ -143,7 +145,7 @@ def _whole_rows(result: AdviceResult, far: FarAdvice) -> list[list[Cell]]:
             figure_cell(far, f"time_{key}_s"),
             Cell("–"),
         ]
-        for key, placement in words.wholes(result).items()
+        for key, placement in words.whole_placements(result).items()
     ]
 
 

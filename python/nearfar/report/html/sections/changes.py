@@ -245,8 +245,8 @@ def _table(changes: list[Change], caption: str, folded: bool, heads: tuple[str, 
     rows = [
         [
             Cell(name(change.now)),
-            _figure(change.before),
-            _figure(change.now),
+            _quantity_cell(change.before),
+            _quantity_cell(change.now),
             Cell("from 0" if change.is_from_zero() else f"{change.ratio():.2f} ×"),
             _verdict(change),
         ]
@@ -267,7 +267,7 @@ def _verdict(change: Change) -> Cell:
     return verdicts[change.agree()]
 
 
-def _figure(quantity: Quantity) -> Cell:
+def _quantity_cell(quantity: Quantity) -> Cell:
     interval = format_interval(quantity.key, *quantity.interval) if quantity.interval else ""
     origin = quantity.provenance.origin if quantity.provenance else None
     return Cell(format_quantity(quantity.key, quantity.value), interval, origin)

@@ -79,7 +79,7 @@ def deepest(result: CompeteResult, most: int) -> list[CompeteDrop]:
 
 def _figures(result: CompeteResult) -> list[Figure]:
     from nearfar.report.charts.drawing import draw
-    from nearfar.report.charts.series import Line, series_chart
+    from nearfar.report.charts.series import TimeSeries, rates_chart
 
     rows = _rows(result)
     points = [
@@ -93,7 +93,7 @@ def _figures(result: CompeteResult) -> list[Figure]:
         if len(rows) > 1
     ]
     lines = [
-        Line(f"{t.side} {t.cpu}", t.end_s, [rate / 1e9 for rate in t.rate_bytes_per_s])
+        TimeSeries(f"{t.side} {t.cpu}", t.end_s, [rate / 1e9 for rate in t.rate_bytes_per_s])
         for t in result.threads
         if t.end_s
     ]
@@ -102,7 +102,7 @@ def _figures(result: CompeteResult) -> list[Figure]:
         f"Each thread's rate, iteration by iteration, in the first repeat with {threads_of(result)}"
         " threads (near + far)."
     )
-    chart = series_chart(lines, "time (s)", "copy rate (GB/s)")
+    chart = rates_chart(lines, "time (s)", "copy rate (GB/s)")
     return [*figures, draw(caption, chart, height=260, origins=found)] if lines else figures
 
 

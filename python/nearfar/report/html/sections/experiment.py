@@ -30,7 +30,7 @@ _ACCESS_COLUMNS = ["Size", "After", "Default near", "Default far", "Placed near"
 
 
 def section(context: Context) -> Section | None:
-    """Return the section, or None if no suite was run."""
+    """Return the section, or None if no experiment was simulated."""
     result = context.run.sections.experiment
     if result is None:
         return None
@@ -79,7 +79,7 @@ def _range(rows: list[ExperimentRow], key: str) -> str:
 
 
 def programs_of(result: ExperimentResult) -> list[str]:
-    """Return programs in the order of the suite."""
+    """Return programs in the order of the experiment."""
     return list(dict.fromkeys(row.program for row in result.rows))
 
 

@@ -11,7 +11,7 @@ from nearfar.records.results import LatencyResult
 from nearfar.report.charts.topology import topology_figure
 from nearfar.report.html import headline
 from nearfar.report.html.section import Cell, Context, Section, Table
-from nearfar.report.html.sections._nodes import Measured, latency_matrix
+from nearfar.report.html.sections._nodes import NodeMeasurements, latency_matrix
 from nearfar.report.wording import HUGE_PAGES, count, format_quantity, plain_tier, say
 from nearfar.units import format_size
 
@@ -26,7 +26,7 @@ def section(context: Context) -> Section | None:
         return None
     known = _validated(machine)
     latency = context.run.sections.latency
-    measured = Measured(context.run.sections.matrix, latency)
+    measured = NodeMeasurements(context.run.sections.matrix, latency)
     facts = [[Cell(name), Cell(value)] for name, value in _facts(machine, "")]
     tables = [
         *([*latency_matrix(known, measured), _tiers(known.tiers)] if known else []),

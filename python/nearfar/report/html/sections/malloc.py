@@ -15,7 +15,7 @@ _WORK = {
     "large": "blocks of 1–524287 B, then all freed",
     "free-loop": "blocks of 1–524287 B, all freed, ten rounds",
     "half-free-loop": "blocks of 1–524287 B, the even ones freed, ten rounds; then the rest",
-    "warm": "times one of 4096 blocks of 1–512 B replaced",
+    "warm": "times freeing one of 4096 blocks of 1–512 B and allocating another",
 }
 
 

@@ -16,7 +16,7 @@ COLUMNS = ["CPUs of node", "Memory of node", "Latency", "Reads", "Writes"]
 
 
 def section(context: Context) -> Section | None:
-    """Return the section, or None for a run that did not measure nodes, as studies of one node."""
+    """Return the section, or None if nodes were not measured, as on machines with one node."""
     result = context.run.sections.matrix
     if result is None:
         return None

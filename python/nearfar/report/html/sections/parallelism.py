@@ -53,11 +53,11 @@ def _figure(result: ParallelismResult) -> Figure:
     chart = line_chart(
         [Line(result.tier, series_color(0), spots, line_kind(result.points, _KEY))],
         Axis("independent chains on one thread", "log", ticks),
-        Axis("time over all loads (ns)", "log"),
+        Axis("time per load (ns)", "log"),
     )
     caption = (
-        "Median time over all loads of all chains; bars are 95 % intervals. A straight decrease "
-        "means that each additional chain is free."
+        "Median time divided by the loads of all chains; bars are 95 % intervals. A straight "
+        "decrease means that each additional chain is free."
     )
     found = origins((p, _KEY) for p in result.points)
     return draw(caption, chart, height=240, narrow_height=220, origins=found)
@@ -66,7 +66,7 @@ def _figure(result: ParallelismResult) -> Figure:
 def _table(result: ParallelismResult) -> Table:
     rows = [[Cell(str(p.chains)), figure_cell(p, _KEY)] for p in result.points]
     return Table(
-        ["Chains", "Time over loads"], rows, "Latency by chains", frozenset({0, 1}), folded=True
+        ["Chains", "Time per load"], rows, "Latency by chains", frozenset({0, 1}), folded=True
     )
 
 

@@ -13,7 +13,6 @@ from nearfar.report.wording import count, format_quantity, line_kind, origin_mar
 from nearfar.units import LINE_BYTES, format_size
 
 _KEY = "fence_ns"
-#: Points of this block size measure single lines.
 
 
 def section(context: Context) -> Section | None:
@@ -149,15 +148,15 @@ def _matrix(result: PersistenceResult) -> Table:
     return Table(heads, rows, caption, frozenset(range(1, len(heads))))
 
 
-def _unmarked(shaped: FigureModel, key: str) -> Cell:
+def _unmarked(result: FigureModel, key: str) -> Cell:
     """Return value and interval; the caption gives the origin once for all cells."""
-    whole = figure_cell(shaped, key)
+    whole = figure_cell(result, key)
     return Cell(whole.text, whole.detail)
 
 
 def _marks(figures: Iterable[FigureModel], key: str) -> str:
     """Return the origins other than measured, for a caption."""
-    marks = {origin_mark(shaped, key).strip(" ()") for shaped in figures} - {""}
+    marks = {origin_mark(result, key).strip(" ()") for result in figures} - {""}
     return f", {' and '.join(sorted(marks))}" if marks else ""
 
 
@@ -195,7 +194,7 @@ def notes(result: PersistenceResult) -> list[str]:
     lines = [f"{note}." for note in dict.fromkeys(entry.note for entry in entries) if note]
     lines.append(
         "Random blocks are stored, flushed, and made durable by one fence. Per fence and per line: "
-        "the straight line through one to many lines under a fence."
+        "intercept and slope of a linear fit of the time to the number of cache lines per fence."
     )
     if result.overwrite is not None:
         lines.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.records.numbers import Conditions, Quantity, Setting, numbers
+from nearfar.records.numbers import Conditions, Quantity, SettingNumber, numbers
 from nearfar.report.html.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 
@@ -16,7 +16,7 @@ def section(context: Context) -> Section | None:
     """Return the section, or None if the record has no number."""
     found = list(numbers(context.run.sections))
     quantities = [n for n in found if isinstance(n, Quantity)]
-    settings = [n for n in found if isinstance(n, Setting)]
+    settings = [n for n in found if isinstance(n, SettingNumber)]
     if not found:
         return None
     by_section: dict[str, list[Quantity]] = {}
@@ -124,7 +124,7 @@ def _exact(conditions: Conditions) -> str:
     return "; ".join(f"{key} {value}" for key, value in conditions)
 
 
-def _settings(settings: list[Setting]) -> Table:
+def _settings(settings: list[SettingNumber]) -> Table:
     rows = [
         [Cell(s.key, s.path, code=True), Cell(_exact(s.conditions)), Cell(str(s.value))]
         for s in settings[:MAX_ROWS]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from nearfar.records.figures import FigureModel, Origin
 from nearfar.records.simulation import CountsSimulation, SimulatedTier, Simulation
-from nearfar.report.charts.series import Line, series_chart
+from nearfar.report.charts.series import TimeSeries, rates_chart
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.simulation_words import bound_words, controller_words, energy_words
 from nearfar.report.wording import format_quantity
 
 #: With fewer, a line over time says nothing.
 _FEWEST_INTERVALS = 8
-#: Of the axis of time, and how many of them are in a second.
+#: Units of the axis of time, each with its number per second.
 _UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 _SIMULATED = (
     "reads",
@@ -116,7 +116,7 @@ def _traffic(result: Simulation) -> list[Figure]:
     tiers = [("near", result.tiers.near), ("far", result.tiers.far)]
     unit, scale = next((u for u in _UNITS if result.time_s * u[1] >= 1), _UNITS[-1])
     lines = [
-        Line(
+        TimeSeries(
             name,
             [i * (tier.traffic_interval_s or 0) * scale for i in range(len(traffic))],
             traffic,
@@ -127,7 +127,7 @@ def _traffic(result: Simulation) -> list[Figure]:
     ]
     if not lines:
         return []
-    chart = series_chart(lines, f"simulated time ({unit})", "bandwidth (GB/s)")
+    chart = rates_chart(lines, f"simulated time ({unit})", "bandwidth (GB/s)")
     caption = "Bandwidth of the program's accesses over time (simulated)."
     return [draw(caption, chart, height=240, narrow_height=200, origins=(Origin.SIMULATED,))]
 

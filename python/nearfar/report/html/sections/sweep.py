@@ -97,9 +97,13 @@ def cells_table(result: SweepResult, verb: str) -> Table:
 
 
 def common_figures(cells: Sequence[SweepCell]) -> dict[Name, list[SweepFigure]]:
-    """Return the first figures that all cells have, by name. Figures that a cell has once precede
-    those of a list, figures with a direction precede others, and those of inner objects come later.
-    Parts of a total, and figures that are 0 in all cells, are last."""
+    """Return the first figures that all cells have, by name.
+
+    Figures that a cell has once precede those of a list, figures with a direction precede others,
+    and figures of the result itself precede those of inner objects. Last are figures of inner
+    objects that are parts of a total (a figure of the result with the same key), and figures that
+    are 0 in all cells.
+    """
     if not cells:
         return {}
     tables = [_by_name(cell) for cell in cells]
@@ -174,7 +178,7 @@ def _figure(result: SweepResult, verb: str) -> Figure | None:
     name, figures = next(iter(shown.items()))
     drawn = list(zip(cells, figures, strict=True))[:_MAX_BARS]
     if any(figure.value <= 0 for _, figure in drawn):
-        return None  # an axis begins at zero, or cannot show zero
+        return None  # a linear axis begins at zero, and a logarithmic one cannot show it
     key = drawn[0][1].key
     origins = tuple(dict.fromkeys(f.provenance.origin for _, f in drawn if f.provenance))
     caption = f"{sentence(heading(name))} of nearfar {verb}, by cell."

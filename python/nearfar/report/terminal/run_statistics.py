@@ -1,4 +1,5 @@
-"""Where the memory of a program was allocated."""
+"""``run --stats`` and ``run --check``: where the memory of a program was allocated, and whether the
+promise of its plan was kept."""
 
 from __future__ import annotations
 
@@ -87,18 +88,20 @@ def plan_check(check: Check) -> RenderableType:
         for rule in ranked[:MAX_RULES]
     ]
     table = columns(heads, rows, 2)
-    notes = [*_notes_on(check), *_hidden(ranked[MAX_RULES:]), _PAGES[check.matched_share is None]]
+    notes = [*_notes_on(check), *_hidden(ranked[MAX_RULES:])]
+    notes.append(_PAGES_FROM_OUTSIDE if check.matched_share is None else _PAGES_BY_LIBRARY)
     return Group(head, Text(_finding(check)), Text(""), table, Text(""), *notes)
 
 
-#: Notes on the counted pages: of a program with the library, and of one placed from outside.
-_PAGES = (
-    Text(
-        "· pages asked are a sample whose nodes the kernel reported: 64 to 1,024 of a mapping, 16 "
-        "or one in 64 of a block",
-        style="dim",
-    ),
-    Text("· all pages in memory at the last look; allocated is memory in use then", style="dim"),
+#: Note on the counted pages of a program with the library.
+_PAGES_BY_LIBRARY = Text(
+    "· pages asked are a sample whose nodes the kernel reported: 64 to 1,024 of a mapping, 16 or "
+    "one in 64 of a block",
+    style="dim",
+)
+#: Note on the counted pages of a program that was placed from outside.
+_PAGES_FROM_OUTSIDE = Text(
+    "· all pages in memory at the last look; allocated is memory in use then", style="dim"
 )
 
 

@@ -15,11 +15,13 @@ from nearfar.records.sweep import Scalar
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkOrder:
     """One cell to run, here or on another machine: picklable, and complete in itself.
 
     ``measures``: it times something, so nothing else may run concurrently; ``records``: the verb
-    takes ``--out`` and writes a record there.
+    takes ``--out`` and writes a record there. What changes the result must be part of
+    ``arguments``: ``identify`` computes ``id`` from them, and a finished cell with this id is not
+    run again.
     """
 
     id: str
