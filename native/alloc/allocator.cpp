@@ -32,6 +32,7 @@ bool Allocator::open() {
     hm_window.base = window.base;
     os::at_thread_exit(close_exiting_thread);
   }
+  tiers[0].attach(window, 0);
   return tiers[0].open_default();
 }
 
@@ -100,6 +101,7 @@ Result<int> Allocator::create_tier(const char* name, const char* specification) 
     spill_to = *target;
   }
   caches.reset_past_counts(*slot);
+  tiers[*slot].attach(window, *slot);
   if (Status s = tiers[*slot].open(name, *options, spill_to); !s) return s.error();
   return static_cast<int>(*slot);
 }

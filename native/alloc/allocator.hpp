@@ -30,6 +30,7 @@ namespace nearfar::alloc {
 
 class Allocator {
 public:
+  /// Zero until it is opened: a process has only those pages of process_allocator that it uses.
   constexpr Allocator() = default;
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
@@ -117,8 +118,7 @@ public:
   Window window;
   Settings settings;
   Plan plan;
-  TierHeap tiers[tier_count] = {{window, 0}, {window, 1}, {window, 2}, {window, 3},
-                                {window, 4}, {window, 5}, {window, 6}, {window, 7}};
+  TierHeap tiers[tier_count];
   Decay decay;
   ThreadCaches caches;
   Arenas arenas;

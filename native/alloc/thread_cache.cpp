@@ -25,10 +25,10 @@ void BlockStack::add_from(std::uint32_t from, std::uint32_t count) {
 }
 
 void BlockStack::grow(unsigned size_class) {
-  constexpr std::uint32_t first_capacity = 16;
+  constexpr std::uint32_t first_capacity = 16, uses_before_growth = 8;
   const std::uint32_t most = class_infos[size_class].cached;
   const std::uint32_t before = capacity();
-  if (before >= most) return;
+  if (before >= most || std::max(allocations(), frees()) < uses_before_growth * before) return;
   const std::uint32_t wanted = std::min(before == 0 ? first_capacity : 2 * before, most);
   auto* larger = static_cast<BlockRef*>(allocate_metadata(wanted * sizeof(BlockRef)));
   if (larger == nullptr) return;

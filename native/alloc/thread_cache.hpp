@@ -92,7 +92,8 @@ public:
   /// After drop(count): adds blocks [from, count) again, moved to the start.
   void add_from(std::uint32_t from, std::uint32_t count);
 
-  /// Makes the array larger, up to the maximum of the class. No block is to be returned.
+  /// Makes the array larger, up to the maximum of the class, if it was used often for its size: a
+  /// thread that ends soon keeps small ones. No block is to be returned.
   void grow(unsigned size_class);
   /// Sets the capacity to 0. The stack is empty.
   void close() { store(bounds_, std::uint32_t{0}); }
