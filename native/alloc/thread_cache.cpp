@@ -80,6 +80,9 @@ ThreadCache* ThreadCaches::find_idle() {
 }
 
 ThreadCache* ThreadCaches::acquire() {
+  const int thread = os::thread_number(); // system calls, thus before the lock
+  char name[sizeof ThreadCache::name];
+  os::thread_name(name);
   const os::LockGuard guard(lock_);
   ThreadCache* cache = find_idle();
   if (cache == nullptr) {
@@ -91,8 +94,8 @@ ThreadCache* ThreadCaches::acquire() {
     cache->next = head_;
     head_ = cache;
   }
-  cache->thread = os::thread_number();
-  os::thread_name(cache->name);
+  cache->thread = thread;
+  std::copy_n(name, sizeof name, cache->name);
   return cache;
 }
 
