@@ -17,6 +17,7 @@ constinit ThreadCache exiting_thread_cache{{&empty_stacks, &empty_stacks, &empty
                                             &empty_stacks, &empty_stacks}};
 constinit __thread ThreadCache* this_thread_cache = &no_thread_cache;
 constinit __thread TierStacks* home_stacks = &empty_stacks;
+constinit __thread TierStacks* unplanned_stacks = &empty_stacks;
 
 void BlockStack::add_from(std::uint32_t from, std::uint32_t count) {
   for (std::uint32_t i = from; i < count; ++i)

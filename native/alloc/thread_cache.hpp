@@ -174,6 +174,9 @@ extern TierStacks empty_stacks;
 extern __thread ThreadCache* this_thread_cache __attribute__((tls_model("initial-exec")));
 /// The calling thread's stacks for the default tier of malloc(); empty_stacks if it has none yet.
 extern __thread TierStacks* home_stacks __attribute__((tls_model("initial-exec")));
+/// The stacks of which malloc() may allocate without regard to its call site: home_stacks, or
+/// empty_stacks if the allocator follows a plan.
+extern __thread TierStacks* unplanned_stacks __attribute__((tls_model("initial-exec")));
 
 inline bool ThreadCache::is_owned() const {
   return this != &no_thread_cache && this != &exiting_thread_cache;

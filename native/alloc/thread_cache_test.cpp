@@ -90,7 +90,7 @@ TEST_CASE(
     const auto& stacks = nearfar::alloc::this_thread_cache->tiers[HM_NEAR]->stacks;
     capacity = stacks[nearfar::alloc::class_of(bytes)].capacity();
   }).join();
-  CHECK(capacity == 512);
+  CHECK(capacity == 1024);
 }
 
 #ifndef __SANITIZE_THREAD__ // under which a child cannot start threads
