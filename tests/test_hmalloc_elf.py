@@ -73,3 +73,17 @@ def test_exported_symbols() -> None:
         "_ZnamSt11align_val_t",
         "_ZdlPvmSt11align_val_t",
     }
+
+
+@pytest.mark.parametrize("library", [SHARED, PRELOAD], ids=["linked", "preloaded"])
+def test_unused_parts_of_the_allocator_take_no_memory(library: object) -> None:
+    """What is zero at the start is in .bss, so a process has only the pages that it uses."""
+    sizes = {
+        name: int(size, 16)
+        for name, size in re.findall(
+            r"\] (\.\w+) +\w+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+)",
+            _run("readelf", "-SW", str(library)),
+        )
+    }
+    assert sizes[".bss"] > 100_000
+    assert sizes[".data"] < 12_000

@@ -32,6 +32,7 @@ bool Allocator::open() {
     hm_window.base = window.base;
     os::at_thread_exit(close_exiting_thread);
   }
+  tiers[0].attach(window, 0);
   return tiers[0].open_default();
 }
 
@@ -100,6 +101,7 @@ Result<int> Allocator::create_tier(const char* name, const char* specification) 
     spill_to = *target;
   }
   caches.reset_past_counts(*slot);
+  tiers[*slot].attach(window, *slot);
   if (Status s = tiers[*slot].open(name, *options, spill_to); !s) return s.error();
   return static_cast<int>(*slot);
 }
@@ -117,8 +119,10 @@ void Allocator::open_stacks(unsigned tier) {
   TierStacks*& stacks = this_thread_cache->tiers[tier];
   if (stacks == &empty_stacks && !settings.writes_blocks())
     if (TierStacks* created = caches.create_stacks(); created != nullptr) stacks = created;
-  const TierStacks* home = this_thread_cache->tiers[settings.default_tier];
-  if (home != home_stacks || home->fast_owner != fast_owner_of(*home)) choose_home();
+  TierStacks* home = this_thread_cache->tiers[settings.default_tier];
+  if (home != home_stacks || unplanned(home) != unplanned_stacks ||
+      home->fast_owner != fast_owner_of(*home))
+    choose_home();
 }
 
 /// The correct value of TierStacks::fast_owner.
@@ -135,6 +139,7 @@ void Allocator::choose_home() const {
     stacks->quarantine = late ? this_thread_cache->quarantine : nullptr;
   }
   home_stacks = this_thread_cache->tiers[settings.default_tier];
+  unplanned_stacks = unplanned(home_stacks);
 }
 
 void Allocator::flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes) {
@@ -170,7 +175,7 @@ void Allocator::close_thread_cache(ThreadCache* cache) {
   constexpr unsigned max_warm = 16;
   constexpr std::size_t keep_bytes = 4096;   ///< in each stack
   this_thread_cache = &exiting_thread_cache; // later destructors may still allocate and free
-  home_stacks = &empty_stacks;
+  home_stacks = unplanned_stacks = &empty_stacks;
   if (cache->quarantine != nullptr)
     for (Quarantine::Half& half : cache->quarantine->halves)
       release_quarantined(*cache->quarantine, half);

@@ -30,6 +30,7 @@ namespace nearfar::alloc {
 
 class Allocator {
 public:
+  /// Zero until it is opened: a process has only those pages of process_allocator that it uses.
   constexpr Allocator() = default;
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
@@ -52,7 +53,8 @@ public:
   void* allocate(unsigned tier, std::size_t size);
   /// The same in the default tier of malloc().
   void* allocate_in_default(std::size_t size);
-  /// The same for small blocks, from the calling thread's stack. Returns nullptr if it has none.
+  /// The same for small blocks, from the calling thread's stack. Returns nullptr if it has none, or
+  /// if the allocator follows a plan.
   void* allocate_cached_in_default(std::size_t size);
   void* allocate_zeroed(unsigned tier, std::size_t count, std::size_t size);
   /// `alignment` is a power of two.
@@ -102,7 +104,7 @@ public:
   void flush_stacks(ThreadCache& cache, unsigned tier, std::size_t keep_bytes = 0);
   /// Frees all blocks in a cache's stacks; afterwards the cache owns no slabs.
   void empty_cache(ThreadCache& cache);
-  /// Sets home_stacks and fast_owner of the calling thread by the settings.
+  /// Sets home_stacks, unplanned_stacks and fast_owner of the calling thread by the settings.
   void choose_home() const;
   void cool_idle_caches(bool all);
   /// Frees the cache of a thread that exits.
@@ -117,8 +119,7 @@ public:
   Window window;
   Settings settings;
   Plan plan;
-  TierHeap tiers[tier_count] = {{window, 0}, {window, 1}, {window, 2}, {window, 3},
-                                {window, 4}, {window, 5}, {window, 6}, {window, 7}};
+  TierHeap tiers[tier_count];
   Decay decay;
   ThreadCaches caches;
   Arenas arenas;
@@ -164,6 +165,7 @@ private:
   void flush_oldest(unsigned tier, TierStacks& stacks, unsigned size_class, std::uint32_t keep);
   void return_blocks(unsigned tier, TierStacks& stacks, unsigned size_class);
   std::uint16_t fast_owner_of(const TierStacks& stacks) const;
+  TierStacks* unplanned(TierStacks* home) const { return settings.has_plan ? &empty_stacks : home; }
   static bool push(TierStacks& stacks, unsigned size_class, std::uint16_t owner, BlockRef ref);
   void quarantine(BlockRef ref, unsigned size_class, BlockStack* stack);
   Quarantine* thread_quarantine();
@@ -226,7 +228,7 @@ void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
 [[gnu::always_inline]] inline void* Allocator::allocate_cached_in_default(std::size_t size) {
   if (size > table_bytes) [[unlikely]]
     return nullptr;
-  return home_stacks->stacks[class_of(size)].pop();
+  return unplanned_stacks->stacks[class_of(size)].pop();
 }
 
 [[gnu::always_inline]] inline void* Allocator::allocate_in_default(std::size_t size) {

@@ -6,7 +6,7 @@ namespace nearfar::alloc {
 
 bool Decay::advance() {
   constexpr auto relaxed = std::memory_order_relaxed;
-  const int tick_ms = decay_ms_.load(relaxed);
+  const int tick_ms = ms();
   if (tick_ms <= 0) return tick_ms == 0;
   const std::uint64_t now = os::coarse_ms();
   std::uint64_t last = last_tick_ms_.load(relaxed);

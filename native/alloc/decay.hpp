@@ -23,8 +23,10 @@ public:
   std::uint8_t tick() const { return tick_.load(std::memory_order_relaxed); }
 
   /// Milliseconds; 0 returns memory with the next slow path, negative keeps it.
-  void set_ms(int milliseconds) { decay_ms_.store(milliseconds, std::memory_order_relaxed); }
-  bool immediate() const { return decay_ms_.load(std::memory_order_relaxed) == 0; }
+  void set_ms(int milliseconds) {
+    above_default_ms_.store(milliseconds - default_ms, std::memory_order_relaxed);
+  }
+  bool immediate() const { return ms() == 0; }
 
   /// Counts a tick if its time has passed. Returns whether memory may be due: the caller then calls
   /// Allocator::return_old_memory(), holding no lock.
@@ -35,9 +37,10 @@ public:
 
 private:
   static constexpr int default_ms = 1000;
+  int ms() const { return default_ms + above_default_ms_.load(std::memory_order_relaxed); }
 
   std::atomic<std::uint8_t> tick_{0};
-  std::atomic<int> decay_ms_{default_ms};
+  std::atomic<int> above_default_ms_{0}; ///< relative, so that an unused allocator is zero
   std::atomic<std::uint64_t> last_tick_ms_{0};
 };
 

@@ -14,7 +14,7 @@ target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/
                                                   PRIVATE ${NEARFAR_GENERATED})
 # malloc is on the fast path of every program: -O2 in all build types, but not in instrumented builds.
 set(hmalloc_options
-  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -ffunction-sections
   -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
   list(APPEND hmalloc_options -O2)
@@ -43,7 +43,7 @@ foreach(library hmalloc hmalloc_static hmalloc_preload)
   target_link_libraries(${library} PUBLIC Threads::Threads)
 endforeach()
 foreach(library hmalloc hmalloc_preload)
-  target_link_options(${library} PRIVATE -Wl,-z,now -static-libgcc)
+  target_link_options(${library} PRIVATE -Wl,-z,now -Wl,--gc-sections -static-libgcc)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize") # whose run-time library is in the program
     target_link_options(${library} PRIVATE -Wl,--no-undefined)
   endif()

@@ -49,6 +49,7 @@ void PlacedMappings::start(Allocator& allocator) {
   allocator_ = &allocator;
   rules_ = &allocator.plan.mapping;
   if (rules_->count == 0) return;
+  lowest_.store(UINTPTR_MAX, relaxed);
   copy_policies();
   place_globals();
   if (!rules_->has_mappings) return;

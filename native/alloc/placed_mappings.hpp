@@ -113,8 +113,8 @@ private:
   os::Area* objects_ NEARFAR_GUARDED_BY(lock) = nullptr; ///< whose frames were found
   std::size_t object_count_ NEARFAR_GUARDED_BY(lock) = 0;
   std::atomic<std::uint64_t> seen_chains_[1024] = {}; ///< direct-mapped, 0: empty
-  /// No interval is outside of these.
-  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};
+  /// No interval is outside of these. From start() on.
+  std::atomic<std::uintptr_t> lowest_{0}, highest_{0};
   std::uintptr_t heap_begin_ = 0; ///< page of the first byte by brk(), 0: unknown
   std::uintptr_t heap_end_ NEARFAR_GUARDED_BY(lock) = 0;
   MappingTable table_ NEARFAR_GUARDED_BY(lock);

@@ -101,12 +101,9 @@ void Allocator::release_block(BlockRef ref) {
 /// Makes room in a full stack.
 void Allocator::make_room(unsigned tier, TierStacks& stacks, unsigned size_class) {
   BlockStack& stack = stacks.stacks[size_class];
+  if (stack.to_return() >= stack.count()) return_blocks(tier, stacks, size_class);
   if (stack.to_return() == 0) stack.grow(size_class);
-  if (!stack.full()) return;
-  if (stack.to_return() >= stack.count())
-    return_blocks(tier, stacks, size_class);
-  else
-    flush_oldest(tier, stacks, size_class, stack.count() / 2);
+  if (stack.full()) flush_oldest(tier, stacks, size_class, stack.count() / 2);
 }
 
 /// Frees all but the newest `keep` blocks that the thread could allocate.

@@ -43,7 +43,7 @@ void RunAllocator::close() {
     *bits = nullptr;
   }
   recent_.close(bitmap_bytes());
-  backing_ = TierBacking{};
+  backing_.emplace();
   first_ = frontier_ = highest_ = writable_ = limit_ = 0;
   dirty_free_.store(0, relaxed);
   for (std::uint64_t& word : nonempty_bins_)
@@ -67,7 +67,7 @@ void RunAllocator::set_links(std::uint32_t run, std::uint32_t next, std::uint32_
 
 /// The first span from `at` on whose address is a multiple of `align_spans`.
 std::uint64_t RunAllocator::align_up(std::uint32_t at, std::uint32_t align_spans) const {
-  const std::uint64_t base = window_.base >> span_shift; // aligned to 1 GiB only
+  const std::uint64_t base = window_->base >> span_shift; // aligned to 1 GiB only
   const std::uint64_t mask = std::uint64_t{align_spans} - 1;
   return ((base + at + mask) & ~mask) - base;
 }
@@ -204,14 +204,14 @@ std::uint32_t RunAllocator::allocate(std::uint32_t spans, std::uint32_t align_sp
     errno = ENOMEM;
     return no_span;
   }
-  if (const int code = backing_.by_chunk ? commit(at, spans) : 0; code != 0) {
+  if (const int code = backing_->by_chunk ? commit(at, spans) : 0; code != 0) {
     coalesce_and_insert(at, spans);
     errno = code;
     return no_span;
   }
   const std::uint32_t written = count_dirty(at, spans);
   dirty_free_.fetch_sub(written, relaxed);
-  dirty = written > 0 || !backing_.known_zero;
+  dirty = written > 0 || !backing_->known_zero;
   set_bits(dirty_, at, spans);
   return at;
 }
@@ -246,7 +246,7 @@ bool RunAllocator::extend(std::uint32_t first, std::uint32_t spans, std::uint32_
   } else {
     return false;
   }
-  if (backing_.by_chunk && commit(next, more) != 0) {
+  if (backing_->by_chunk && commit(next, more) != 0) {
     coalesce_and_insert(next, more);
     return false;
   }
@@ -260,8 +260,8 @@ int RunAllocator::make_writable_until(std::uint32_t end) {
   for (const std::uint64_t* bits : {dirty_, committed_})
     if (code == 0) code = os::make_writable(bits + writable_ / 64, bits + (end + 63) / 64);
   if (code == 0) code = recent_.make_writable(writable_, end);
-  if (code == 0 && backing_.anonymous && backing_.mapped)
-    code = os::make_writable(window_.span_address(writable_), window_.span_address(end));
+  if (code == 0 && backing_->anonymous && backing_->mapped)
+    code = os::make_writable(window_->span_address(writable_), window_->span_address(end));
   if (code == 0) writable_ = end;
   return code;
 }
@@ -278,22 +278,22 @@ int RunAllocator::make_writable(std::uint32_t end) {
 }
 
 int RunAllocator::commit_range(std::uint32_t first, std::uint32_t spans) {
-  std::byte* at = window_.span_address(first);
+  std::byte* at = window_->span_address(first);
   const std::size_t bytes = std::size_t{spans} << span_shift;
   const std::uint64_t offset = std::uint64_t{first - first_} << span_shift;
-  if (!backing_.anonymous) {
-    const int fd = backing_.file.get();
+  if (!backing_->anonymous) {
+    const int fd = backing_->file.get();
     const int code = fd >= 0 ? os::reserve_part(fd, offset, bytes) : os::populate(at, bytes);
     if (code != 0) return code == EFAULT ? ENOSPC : code; // of populate(): the file is full
-  } else if (backing_.mapped) {                           // bound to nodes
-    if (os::free_bytes_of(backing_.options.nodes) < bytes) return ENOMEM;
-    if (backing_.options.has_weights) set_node_policy(at, bytes, backing_.options, false);
+  } else if (backing_->mapped) {                          // bound to nodes
+    if (os::free_bytes_of(backing_->options.nodes) < bytes) return ENOMEM;
+    if (backing_->options.has_weights) set_node_policy(at, bytes, backing_->options, false);
   } else {
     if (const int code = os::map_anonymous_at(at, bytes, os::Place::fresh, true); code != 0)
       return code;
-    set_node_policy(at, bytes, backing_.options, false);
+    set_node_policy(at, bytes, backing_->options, false);
   }
-  if (backing_.options.spec.populate) os::populate(at, bytes);
+  if (backing_->options.spec.populate) os::populate(at, bytes);
   return 0;
 }
 
@@ -334,10 +334,10 @@ std::uint32_t RunAllocator::clear_dirty(std::uint32_t first, std::uint32_t spans
 
 /// Returns pages of free spans to the system. Returns whether they are zero when used again.
 bool RunAllocator::discard_to_zero(std::uint32_t first, std::uint32_t spans) const {
-  std::byte* at = window_.span_address(first);
+  std::byte* at = window_->span_address(first);
   const std::size_t bytes = std::size_t{spans} << span_shift;
-  if (backing_.anonymous) return os::discard(at, bytes) == 0;
-  if (backing_.options.reserve != Reserve::full && os::punch(at, bytes) == 0) return true;
+  if (backing_->anonymous) return os::discard(at, bytes) == 0;
+  if (backing_->options.reserve != Reserve::full && os::punch(at, bytes) == 0) return true;
   os::discard(at, bytes);
   return false;
 }
@@ -387,12 +387,12 @@ std::size_t RunAllocator::purge_run(std::uint32_t run, std::uint32_t spans, bool
   for (std::uint32_t at = run, part = 0; (part = find_purgeable(at, run + spans, all)) > 0;
        at += part) {
     const std::uint32_t dirty = clear_dirty(at, part);
-    if (backing_.by_chunk && !backing_.anonymous) clear_bits(committed_, at, part);
+    if (backing_->by_chunk && !backing_->anonymous) clear_bits(committed_, at, part);
     lock_.unlock();
     const bool zero = discard_to_zero(at, part);
     if (zero) bytes += std::size_t{dirty} << span_shift;
     lock_.lock();
-    if (!zero) backing_.known_zero = false; // pages locked by mlock keep their contents
+    if (!zero) backing_->known_zero = false; // pages locked by mlock keep their contents
   }
   coalesce_and_insert(run, spans);
   lock_.unlock();

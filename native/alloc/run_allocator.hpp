@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "alloc/recent_spans.hpp"
 #include "alloc/tier_options.hpp"
@@ -39,14 +40,16 @@ struct TierBacking {
 
 class RunAllocator {
 public:
-  constexpr explicit RunAllocator(Window& window) : window_(window) {}
+  constexpr RunAllocator() = default;
   RunAllocator(const RunAllocator&) = delete;
   RunAllocator& operator=(const RunAllocator&) = delete;
 
+  /// Sets the window, which does not change afterwards. Before open().
+  void attach(Window& window) { window_ = &window; }
   /// Starts with spans `first` to `first + limit` free, in backing(). Returns false if the system
   /// has no memory for the metadata.
   bool open(std::uint32_t first, std::uint32_t limit);
-  /// Frees the metadata and clears backing(), which the caller has unmapped.
+  /// Frees the metadata and resets backing(), which the caller has unmapped.
   void close();
 
   /// Allocates `spans` whose address is a multiple of `align_spans` (a power of two). Returns
@@ -84,48 +87,48 @@ public:
   }
   std::uint64_t free_dirty_spans() const { return dirty_free_.load(std::memory_order_relaxed); }
 
-  Window& window() const { return window_; }
-  /// Written while the tier is opened or closed, and in the child of a fork. Afterwards known_zero
-  /// and options change under the lock.
-  TierBacking& backing() { return backing_; }
-  const TierBacking& backing() const { return backing_; }
+  Window& window() const { return *window_; }
+  /// Of a tier that was opened or is being opened. Written while it is opened or closed, and in the
+  /// child of a fork. Afterwards known_zero and options change under the lock.
+  TierBacking& backing() { return *backing_; }
+  const TierBacking& backing() const { return *backing_; }
   os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
   /// The options of a tier in use.
   TierOptions options() {
     const os::LockGuard guard(lock_);
-    return backing_.options;
+    return backing_->options;
   }
   /// The part of them by which the program's own mappings are placed.
   NodePolicy node_policy() {
     const os::LockGuard guard(lock_);
-    return backing_.options;
+    return backing_->options;
   }
   /// New options of a tier in use; `spans` can only lower the limit.
   void apply(const TierOptions& options, std::uint32_t spans) {
     const os::LockGuard guard(lock_);
-    backing_.options = options;
+    backing_->options = options;
     if (spans < limit_) limit_ = spans;
   }
   /// Discarded pages may keep their contents (mlock), so hm_calloc() must clear memory.
   void clear_known_zero() {
     const os::LockGuard guard(lock_);
-    backing_.known_zero = false;
+    backing_->known_zero = false;
   }
   /// Memory committed from now on has this policy. Returns the previous options.
   TierOptions set_policy(os::Policy policy, unsigned long nodes) {
     const os::LockGuard guard(lock_);
-    const TierOptions before = backing_.options;
-    backing_.options.policy = policy;
-    backing_.options.nodes = nodes;
-    backing_.options.has_weights = false;
+    const TierOptions before = backing_->options;
+    backing_->options.policy = policy;
+    backing_->options.nodes = nodes;
+    backing_->options.has_weights = false;
     return before;
   }
   void restore_policy(const TierOptions& before) {
     const os::LockGuard guard(lock_);
-    backing_.options.policy = before.policy;
-    backing_.options.nodes = before.nodes;
-    backing_.options.has_weights = before.has_weights;
+    backing_->options.policy = before.policy;
+    backing_->options.nodes = before.nodes;
+    backing_->options.has_weights = before.has_weights;
   }
 
 private:
@@ -135,8 +138,8 @@ private:
   static unsigned bin_of(std::uint32_t spans);
   static unsigned bin_that_fits(std::uint32_t spans);
 
-  std::size_t bitmap_bytes() const { return (window_.spans_per_tier() * tier_count / 64 + 1) * 8; }
-  Span& span(std::uint32_t index) const { return window_.spans[index]; }
+  std::size_t bitmap_bytes() const { return (window_->spans_per_tier() * tier_count / 64 + 1) * 8; }
+  Span& span(std::uint32_t index) const { return window_->spans[index]; }
   std::uint32_t length_of(std::uint32_t run) const;
   std::uint32_t next_of(std::uint32_t run) const;
   std::uint32_t previous_of(std::uint32_t run) const;
@@ -170,8 +173,8 @@ private:
   bool discard_to_zero(std::uint32_t first, std::uint32_t spans) const;
 
   os::Lock lock_ NEARFAR_LOCK_LEVEL(runs);
-  Window& window_;
-  TierBacking backing_;
+  Window* window_ = nullptr;
+  std::optional<TierBacking> backing_;
   std::uint32_t first_ = 0;
   std::uint32_t frontier_ NEARFAR_GUARDED_BY(lock_) = 0;
   std::uint32_t highest_ NEARFAR_GUARDED_BY(lock_) = 0;  ///< maximum of the frontier so far

@@ -54,7 +54,7 @@ constexpr ClassInfo computed_info(unsigned size_class) {
   constexpr std::size_t min_slab_blocks = 8;
   info.spans = static_cast<std::uint32_t>((bytes * min_slab_blocks + span_bytes - 1) / span_bytes);
   info.blocks = static_cast<std::uint32_t>(info.spans * span_bytes / bytes);
-  constexpr std::size_t cached_bytes = std::size_t{64} << 10, max_blocks = 512, min_blocks = 4;
+  constexpr std::size_t cached_bytes = std::size_t{64} << 10, max_blocks = 2048, min_blocks = 4;
   const std::size_t wanted = cached_bytes / bytes;
   info.cached = static_cast<std::uint32_t>(wanted > max_blocks   ? max_blocks
                                            : wanted < min_blocks ? min_blocks

@@ -17,6 +17,7 @@ constinit ThreadCache exiting_thread_cache{{&empty_stacks, &empty_stacks, &empty
                                             &empty_stacks, &empty_stacks}};
 constinit __thread ThreadCache* this_thread_cache = &no_thread_cache;
 constinit __thread TierStacks* home_stacks = &empty_stacks;
+constinit __thread TierStacks* unplanned_stacks = &empty_stacks;
 
 void BlockStack::add_from(std::uint32_t from, std::uint32_t count) {
   for (std::uint32_t i = from; i < count; ++i)
@@ -25,10 +26,10 @@ void BlockStack::add_from(std::uint32_t from, std::uint32_t count) {
 }
 
 void BlockStack::grow(unsigned size_class) {
-  constexpr std::uint32_t first_capacity = 16;
+  constexpr std::uint32_t first_capacity = 16, uses_before_growth = 8;
   const std::uint32_t most = class_infos[size_class].cached;
   const std::uint32_t before = capacity();
-  if (before >= most) return;
+  if (before >= most || std::max(allocations(), frees()) < uses_before_growth * before) return;
   const std::uint32_t wanted = std::min(before == 0 ? first_capacity : 2 * before, most);
   auto* larger = static_cast<BlockRef*>(allocate_metadata(wanted * sizeof(BlockRef)));
   if (larger == nullptr) return;
@@ -80,6 +81,9 @@ ThreadCache* ThreadCaches::find_idle() {
 }
 
 ThreadCache* ThreadCaches::acquire() {
+  const int thread = os::thread_number(); // system calls, thus before the lock
+  char name[sizeof ThreadCache::name];
+  os::thread_name(name);
   const os::LockGuard guard(lock_);
   ThreadCache* cache = find_idle();
   if (cache == nullptr) {
@@ -91,8 +95,8 @@ ThreadCache* ThreadCaches::acquire() {
     cache->next = head_;
     head_ = cache;
   }
-  cache->thread = os::thread_number();
-  os::thread_name(cache->name);
+  cache->thread = thread;
+  std::copy_n(name, sizeof name, cache->name);
   return cache;
 }
 

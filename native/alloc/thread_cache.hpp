@@ -92,7 +92,8 @@ public:
   /// After drop(count): adds blocks [from, count) again, moved to the start.
   void add_from(std::uint32_t from, std::uint32_t count);
 
-  /// Makes the array larger, up to the maximum of the class. No block is to be returned.
+  /// Makes the array larger, up to the maximum of the class, if it was used often for its size: a
+  /// thread that ends soon keeps small ones. No block is to be returned.
   void grow(unsigned size_class);
   /// Sets the capacity to 0. The stack is empty.
   void close() { store(bounds_, std::uint32_t{0}); }
@@ -173,6 +174,9 @@ extern TierStacks empty_stacks;
 extern __thread ThreadCache* this_thread_cache __attribute__((tls_model("initial-exec")));
 /// The calling thread's stacks for the default tier of malloc(); empty_stacks if it has none yet.
 extern __thread TierStacks* home_stacks __attribute__((tls_model("initial-exec")));
+/// The stacks of which malloc() may allocate without regard to its call site: home_stacks, or
+/// empty_stacks if the allocator follows a plan.
+extern __thread TierStacks* unplanned_stacks __attribute__((tls_model("initial-exec")));
 
 inline bool ThreadCache::is_owned() const {
   return this != &no_thread_cache && this != &exiting_thread_cache;

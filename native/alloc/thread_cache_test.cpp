@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "alloc/metadata.hpp"
+#include "alloc/thread_cache.hpp"
 #include "test_support.hpp"
 
 using nearfar::test::status_in_child;
@@ -59,6 +60,37 @@ TEST_CASE("threads that start after others have ended need no more metadata, and
   }
   CHECK(of_one > 1000);
   CHECK(nearfar::alloc::metadata_bytes() < metadata + 32768); // slabs, not 20 caches
+}
+
+TEST_CASE("the stack of a class grows with its use, not with the number of refills") {
+  nearfar::alloc::BlockStack stack;
+  stack.grow(0);
+  CHECK(stack.capacity() == 16);
+  stack.grow(0);
+  CHECK(stack.capacity() == 16);
+  std::byte block{};
+  nearfar::alloc::AtomicBlockState state{};
+  for (int i = 0; i < 8 * 16; ++i) {
+    CHECK(stack.push({&block, &state}));
+    CHECK(stack.pop() == &block);
+  }
+  stack.grow(0);
+  CHECK(stack.capacity() == 32);
+}
+
+TEST_CASE(
+    "a thread that frees blocks of another one returns more of them at a time, the more it frees") {
+  constexpr std::size_t bytes = 64, count = 10'000;
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks)
+    block = hm_malloc(HM_NEAR, bytes);
+  std::uint32_t capacity = 0;
+  std::thread([&] {
+    free_all(blocks);
+    const auto& stacks = nearfar::alloc::this_thread_cache->tiers[HM_NEAR]->stacks;
+    capacity = stacks[nearfar::alloc::class_of(bytes)].capacity();
+  }).join();
+  CHECK(capacity == 1024);
 }
 
 #ifndef __SANITIZE_THREAD__ // under which a child cannot start threads

@@ -4,6 +4,8 @@
 //                 child of a fork does not get becomes absent there (`lost` if a call was
 //                 interrupted): its blocks can be freed, and a later tier in the slot begins behind
 //                 its addresses.
+// Memory          an object that was never opened is zero, so that absent tiers of a static
+//                 allocator use none: attach() and opening set its constants.
 // Thread safety   any thread, once a tier is `ready`.
 #pragma once
 
@@ -21,10 +23,15 @@ enum class TierState : std::uint8_t { absent, opening, ready, lost };
 
 class TierHeap {
 public:
-  constexpr TierHeap(Window& window, unsigned slot) : runs(window), slot_(slot) {}
+  constexpr TierHeap() = default;
   TierHeap(const TierHeap&) = delete;
   TierHeap& operator=(const TierHeap&) = delete;
 
+  /// Sets the tier's place in a window, before it is opened for the first time.
+  void attach(Window& window, unsigned slot) {
+    runs.attach(window);
+    slot_ = slot;
+  }
   /// Opens an absent tier and makes it ready. Failure leaves no mapping, page, memory policy or
   /// descriptor. Errors: no_space, unsupported, not_found, exists, no_permission.
   Status open(const char* name, const TierOptions& options, int spill_to);
@@ -87,8 +94,8 @@ private:
 
   std::atomic<TierState> state_{TierState::absent};
   char name_[tier_name_bytes] = "";
-  int spill_to_ = -1;
-  unsigned slot_;
+  int spill_to_ = 0; ///< of a ready tier
+  unsigned slot_ = 0;
   std::uint32_t removed_spans_ = 0;
 };
 

@@ -50,8 +50,6 @@ struct PlacedMalloc {
   }
 
   [[gnu::always_inline]] static void* allocate_cached(std::size_t size) {
-    if (process_allocator.settings.has_plan) [[unlikely]]
-      return nullptr;
     return process_allocator.allocate_cached_in_default(size);
   }
 
