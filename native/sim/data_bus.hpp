@@ -116,9 +116,9 @@ private:
       return begin;
     }
     const Around around = words_around(begin);
-    around.block(rank, follows_.mask);
+    const std::uint64_t masks[2] = {turns_.mask, follows_.mask}; // no branch on random ranks
     for (std::size_t other = 0; other < ranks_; ++other)
-      if (other != rank) around.block(other, turns_.mask);
+      around.block(other, masks[other == rank]);
     if (has_groups_) around.block(ranks_ + group, of_group_[write].mask);
     group_free_[group] = std::max(group_free_[group], begin + of_group_[write].clocks);
     if (begin < run_next_) return begin; // before or in the run

@@ -150,7 +150,7 @@ private:
   std::uint32_t group_of(DramAddress address) const {
     return std::uint32_t{address.bank} >> group_shift_;
   }
-  void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
+  inline void open_row(Rank& rank, std::uint32_t group, Bank& bank, Time at, std::uint64_t row);
   static void remember_closed(Bank& bank, Time until);
   static unsigned find_closed(const Bank& bank, std::uint64_t row, Time at);
   Time access_closed(Channel& channel, DramAddress address, unsigned back, Time at, bool write);

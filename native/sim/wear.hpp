@@ -6,7 +6,9 @@
 // Thread safety  none.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -38,7 +40,7 @@ public:
     if (!chunks_[chunk]) [[unlikely]]
       chunks_[chunk] = std::make_unique<Chunk>();
     if (++(*chunks_[chunk])[line % chunk_lines] == 0) [[unlikely]]
-      ++overflows_[line];
+      ++overflows_[line / lines_a_page][line % lines_a_page];
   }
 
   WearSummary summary() const {
@@ -51,31 +53,46 @@ public:
 private:
   static constexpr std::uint64_t chunk_lines = std::uint64_t{4096} * lines_a_page;
   using Chunk = std::array<std::uint8_t, chunk_lines>;
-
-  std::uint64_t writes_of(std::uint64_t line) const {
-    const std::uint64_t low = (*chunks_[line / chunk_lines])[line % chunk_lines];
-    if (overflows_.empty()) return low;
-    const auto high = overflows_.find(line);
-    return high == overflows_.end() ? low : low + 256 * high->second;
-  }
+  using Overflows = std::array<std::uint64_t, lines_a_page>; ///< each counts for 256 writes
 
   void add(std::size_t chunk, WearSummary& wear) const {
-    std::uint64_t of_page = 0;
-    for (std::uint64_t i = 0; i < chunk_lines; ++i) {
-      if (i % lines_a_page == 0) of_page = 0;
-      const std::uint64_t writes = writes_of(chunk * chunk_lines + i);
-      if (writes == 0) continue;
-      wear.pages += of_page == 0;
-      of_page += writes;
-      ++wear.lines;
-      if (writes > wear.max_line) wear.max_line = writes;
-      if (of_page > wear.max_page) wear.max_page = of_page;
+    for (std::uint64_t page = 0; page < chunk_lines / lines_a_page; ++page) {
+      const std::uint8_t* low = chunks_[chunk]->data() + page * lines_a_page;
+      const Overflows* high = overflows_of(chunk * (chunk_lines / lines_a_page) + page);
+      if (high == nullptr) [[likely]] // the sum of 64 bytes fits into 16 bits
+        add_page<std::uint16_t>([&](unsigned line) { return low[line]; }, wear);
+      else
+        add_page<std::uint64_t>([&](unsigned line) { return low[line] + 256 * (*high)[line]; },
+                                wear);
     }
   }
 
-  std::vector<std::unique_ptr<Chunk>> chunks_; ///< by line
-  /// Number of overflows (256 writes), by line.
-  std::unordered_map<std::uint64_t, std::uint64_t> overflows_;
+  const Overflows* overflows_of(std::uint64_t page) const {
+    if (overflows_.empty()) return nullptr;
+    const auto found = overflows_.find(page);
+    return found == overflows_.end() ? nullptr : &found->second;
+  }
+
+  /// Adds a page whose lines have writes_of(line) writes. A short type of the sums makes it fast.
+  template <std::unsigned_integral Sum, class WritesOf>
+  static void add_page(const WritesOf& writes_of, WearSummary& wear) {
+    Sum lines = 0;
+    Sum of_page = 0;
+    Sum max_line = 0;
+    for (unsigned line = 0; line < lines_a_page; ++line) {
+      const Sum writes = writes_of(line);
+      lines = static_cast<Sum>(lines + (writes > 0));
+      of_page = static_cast<Sum>(of_page + writes);
+      max_line = std::max(max_line, writes);
+    }
+    wear.lines += lines;
+    wear.pages += of_page > 0;
+    wear.max_line = std::max<std::uint64_t>(wear.max_line, max_line);
+    wear.max_page = std::max<std::uint64_t>(wear.max_page, of_page);
+  }
+
+  std::vector<std::unique_ptr<Chunk>> chunks_;             ///< by line
+  std::unordered_map<std::uint64_t, Overflows> overflows_; ///< by page; few pages have any
 };
 
 } // namespace nearfar::sim
