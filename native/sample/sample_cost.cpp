@@ -29,8 +29,8 @@ std::uint64_t sample_cost_ns(perf_event_attr clock) {
     last = now;
   }
   if (costs.empty()) return 0;
-  std::ranges::nth_element(costs, costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2));
-  return costs[costs.size() / 2];
+  std::ranges::sort(costs);
+  return costs[costs.size() / 4];
 }
 
 } // namespace nearfar::sample

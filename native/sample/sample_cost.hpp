@@ -2,8 +2,8 @@
 //
 // Method         the calling thread reads the time in a loop while it is sampled. The interval in
 //                which a sample appears in the ring contains the interrupt: about 15 us in a virtual
-//                machine whose timers belong to the hypervisor. The median is not disturbed by
-//                other programs that get the CPU meanwhile.
+//                machine whose timers belong to the hypervisor. The first quartile is not
+//                disturbed by other programs that get the CPU meanwhile.
 // Not measured   what the interrupt removes from the caches.
 #pragma once
 

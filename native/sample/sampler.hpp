@@ -48,7 +48,7 @@ struct SamplerOptions {
 };
 
 /// Fraction of the time in which the clock runs, however much a sample costs.
-inline constexpr double least_share = 0.1;
+inline constexpr double least_share = 0.2;
 
 class Sampler {
 public:
