@@ -7,10 +7,11 @@ Usage:
 
 Prints the median ratio to the run without sampling of the same round, with its 95 % interval
 (binomial, of the order statistics), as JSON. ``program`` has the parts of what ``nearfar advise``
-does: the clock, page faults too, the library that logs allocations, and all of it, with the memory
-of the log. Standard input of the command is that of the benchmark, if that is a file. ``service``
-samples by a clock of each CPU, or by clocks of threads in bursts, which need no privileges, and
-prints each round before the summary.
+does: the clock, page faults too, the library that logs allocations, and all of it, in bursts and
+not, with the memory of the log and the share of the time in which the clock ran. Standard input of
+the command is that of the benchmark, if that is a file. ``service`` samples by a clock of each CPU,
+or by clocks of threads in bursts, which need no privileges, and prints each round before the
+summary.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import NamedTuple
 from nearfar._native import Sampler
 from nearfar.sampling.run import (
     FAULT_PERIOD,
+    MAX_COST,
     PERIOD_NS,
     Polling,
     attached_period_ns,
@@ -48,6 +50,7 @@ class Way(NamedTuple):
     period_ns: int
     fault_period: int
     has_log: bool
+    max_cost: float = MAX_COST
 
 
 _NEVER_NS = 3_600_000_000_000
@@ -55,7 +58,8 @@ _NEVER_NS = 3_600_000_000_000
 _WAYS = {
     "clock": Way(PERIOD_NS, 0, has_log=False),
     "clock and faults": Way(PERIOD_NS, FAULT_PERIOD, has_log=False),
-    "log": Way(_NEVER_NS, 0, has_log=True),
+    "log": Way(_NEVER_NS, 0, has_log=True, max_cost=0.0),
+    "all, not in bursts": Way(PERIOD_NS, FAULT_PERIOD, has_log=True, max_cost=0.0),
     "all": Way(PERIOD_NS, FAULT_PERIOD, has_log=True),
 }
 
@@ -79,13 +83,14 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, flo
 
 def sampled(command: Sequence[str], way: Way) -> dict[str, float]:
     """Times of a run under a part of what ``nearfar advise`` does, and the log's memory."""
-    sampler = Sampler.open(way.period_ns, way.fault_period)
+    sampler = Sampler.open(way.period_ns, way.fault_period, max_cost=way.max_cost)
     environment = dict(os.environ)
     if way.has_log:
         environment = with_log(environment, sampler.log_value())
     with Polling(sampler):
         times = run(command, environment)
-        return {**times, "log_bytes": log_bytes()}
+        found = {**times, "log_bytes": log_bytes()}
+    return {**found, "share": sampler.enabled_share()}
 
 
 def log_bytes() -> float:
@@ -150,6 +155,7 @@ def compare_program(rounds: int, command: Sequence[str]) -> dict[str, dict[str, 
         name: {
             **{key: summary(ratios(found[name], found["plain"], key)) for key in found["plain"][0]},
             "log_bytes": max(each["log_bytes"] for each in found[name]),
+            "share": median([each["share"] for each in found[name]]).value,
         }
         for name in _WAYS
     }

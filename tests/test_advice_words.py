@@ -380,7 +380,11 @@ def cost(number: int, far_time_s: float, **others: object) -> SiteAdvice:
 
 def test_a_sampled_answer_reports_its_samples() -> None:
     sampled = result(near_latency_ns=155.0, samples=4000, sampling_period_s=5e-4, method="sampled")
-    assert basis(sampled)[0] == "method: 4000 samples of a native run, one per 500 µs of CPU time"
+    plain = "method: 4000 samples of a native run, one per 500 µs of CPU time"
+    assert basis(sampled)[0] == plain
+    assert basis(sampled.model_copy(update={"sampling_share": 1.0}))[0] == plain
+    in_bursts = basis(sampled.model_copy(update={"sampling_share": 0.34}))[0]
+    assert in_bursts == f"{plain}, in bursts, 34% of the time"
 
 
 def test_without_movable_memory_one_placement_is_shown() -> None:

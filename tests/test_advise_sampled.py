@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ import shared_memory
 from conftest import RunNearfar
 from nearfar._native import NativeError, Sampler
 from nearfar.records.numbers import Quantity, numbers
+from nearfar.sampling.run import MAX_COST, Sampled
 from nearfar.store import read_run
 from nearfar.workflows import sampled_run
 from nearfar.workflows.host_here import HostChoice
@@ -197,7 +198,7 @@ def test_each_page_fault_is_sampled_where_they_are_few(
     """Of a heap on small pages, each would be a record for 4 KiB, of which most are lost."""
     seen: list[bool] = []
 
-    def sampled(*_: object, large_pages: bool) -> SimpleNamespace:
+    def sampled(*_: object, large_pages: bool, max_cost: float) -> SimpleNamespace:
         seen.append(large_pages)
         return SimpleNamespace(code=0)
 
@@ -207,6 +208,24 @@ def test_each_page_fault_is_sampled_where_they_are_few(
     wanted = AdviceRequest(("/bin/true",), None, ("cxl-asic",), near, HostChoice(), 1.0)
     sampled_run._sample_once(wanted, 1_000_000)
     assert seen == [every_fault]
+
+
+@pytest.mark.parametrize(("user_s", "costs"), [(0.5, [MAX_COST, 0.0]), (5.0, [MAX_COST])])
+def test_samples_of_the_run_whose_times_are_used_have_a_limited_cost(
+    monkeypatch: pytest.MonkeyPatch, user_s: float, costs: list[float]
+) -> None:
+    """A short program runs again, for more samples."""
+    seen: list[float] = []
+
+    def once(request: AdviceRequest, period_ns: int, max_cost: float = 0.0) -> Sampled:
+        seen.append(max_cost)
+        sampler = cast("Sampler", None)
+        return Sampled(sampler, period_ns, user_s, user_s, 0.0, 0, 0, [(request.program[0], 100)])
+
+    monkeypatch.setattr(sampled_run, "_sample_once", once)
+    wanted = AdviceRequest(("/bin/true",), None, ("cxl-asic",), "dram", HostChoice(), 10.0)
+    assert sampled_run._sample(wanted).user_s == user_s
+    assert seen == costs
 
 
 def test_a_table_that_does_not_fit_the_budget_is_near_in_part(

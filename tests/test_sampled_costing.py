@@ -197,6 +197,7 @@ def test_first_touches_take_the_time_in_which_samples_are_missing_at_page_faults
     samples["time_ns"] = times * 500_000
     assert first_touches_ns(samples, 500_000, system_s=1.0) == 4_500_000
     assert first_touches_ns(samples, 500_000, system_s=0.001) == 1_000_000
+    assert first_touches_ns(samples, 500_000, system_s=1.0, share=0.5) == 9_000_000
 
 
 def test_slow_first_touches_near_are_saved_far() -> None:

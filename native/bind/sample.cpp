@@ -101,11 +101,13 @@ void register_sample(nb::module_& module) {
   nb::class_<Sampler>(module, "Sampler")
       .def_static(
           "open",
-          [](std::uint64_t period_ns, std::uint64_t fault_period, bool by_signals) {
+          [](std::uint64_t period_ns, std::uint64_t fault_period, bool by_signals,
+             double max_cost) {
             const auto clock = by_signals ? ClockSource::signals : ClockSource::kernel;
-            return kept(Sampler::open({period_ns, fault_period, false, clock}));
+            return kept(Sampler::open({period_ns, fault_period, false, clock, max_cost}));
           },
-          nb::arg("period_ns"), nb::arg("fault_period"), nb::arg("by_signals") = false)
+          nb::arg("period_ns"), nb::arg("fault_period"), nb::arg("by_signals") = false,
+          nb::arg("max_cost") = 0.0)
       .def_static(
           "attach",
           [](int process, std::uint64_t period_ns, std::uint64_t fault_period, bool per_cpu_clock) {
@@ -129,6 +131,13 @@ void register_sample(nb::module_& module) {
       .def("programs", &programs)
       .def("period_ns", &Sampler::period_ns)
       .def("enabled_share", &Sampler::enabled_share)
+      .def("bursts",
+           [](const Sampler& self) {
+             nb::list list;
+             for (const std::uint64_t begin_ns : self.bursts())
+               list.append(begin_ns);
+             return list;
+           })
       .def("lost", &Sampler::lost)
       .def("unlogged", &Sampler::unlogged)
       .def("logged", [](const Sampler& self) {

@@ -69,21 +69,22 @@ Status EventRing::add(std::span<const perf_event_attr> events, pid_t thread, int
     if (page_ == nullptr) {
       Status mapped = map(*event);
       if (!mapped) return mapped.error();
-    } else if (ioctl(event->fd(), PERF_EVENT_IOC_SET_OUTPUT, events_.front().fd()) != 0) {
+    } else if (ioctl(event->fd(), PERF_EVENT_IOC_SET_OUTPUT, events_.front().file.fd()) != 0) {
       return refused(errno);
     }
     std::uint64_t id = 0;
     if (ioctl(event->fd(), PERF_EVENT_IOC_ID, &id) != 0) return refused(errno);
     ids_.push_back(id);
-    events_.push_back(std::move(*event));
+    events_.push_back({std::move(*event), attributes.config});
   }
   return Done{};
 }
 
-void EventRing::enable(bool enabled) {
+void EventRing::enable(std::uint64_t config, bool enabled) {
   // Events of a thread that has ended remain open, and the call does nothing.
-  for (const File& event : events_)
-    (void)ioctl(event.fd(), enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+  for (const Event& event : events_)
+    if (event.config == config)
+      (void)ioctl(event.file.fd(), enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 Status EventRing::map(const File& event) {

@@ -43,9 +43,9 @@ public:
   /// Adds the events of another thread on the same CPU.
   Status add(std::span<const perf_event_attr> events, pid_t thread, int cpu);
 
-  /// Enables or disables all events, also of threads that have inherited them. Records of mappings,
-  /// names and forks are not written meanwhile.
-  void enable(bool enabled);
+  /// Enables or disables the events of a kind (perf_event_attr.config), also of threads that have
+  /// inherited them. A disabled event writes no records of mappings, names and forks.
+  void enable(std::uint64_t config, bool enabled);
 
   /// The kernel's numbers of the events, in the order in which they were opened; samples of
   /// children have the number of their parent's event.
@@ -58,7 +58,11 @@ private:
   EventRing() = default;
   Status map(const File& event);
 
-  std::vector<File> events_; ///< the first owns the ring
+  struct Event {
+    File file;
+    std::uint64_t config;
+  };
+  std::vector<Event> events_; ///< the first owns the ring
   std::vector<std::uint64_t> ids_;
   perf_event_mmap_page* page_ = nullptr;
   std::size_t mapped_bytes_ = 0;

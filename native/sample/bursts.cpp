@@ -7,15 +7,13 @@ namespace nearfar::sample {
 bool Bursts::advance(std::uint64_t now_ns) {
   (enabled_ ? enabled_ns_ : disabled_ns_) += now_ns - last_ns_;
   last_ns_ = now_ns;
-  if (left_ != 0) {
-    --left_;
-    return false;
-  }
-  enabled_ = !enabled_;
+  const bool before = enabled_;
   random_ = next_mmix(random_);
-  constexpr unsigned spread = 3; // 4 to 6 readings: 5 in the mean
-  left_ = enabled_ ? 0 : one_in - 3 + static_cast<unsigned>((random_ >> 33) % spread);
-  return true;
+  const double drawn = static_cast<double>(random_ >> 32) * 0x1p-32;
+  credit_ += share_;
+  enabled_ = drawn < credit_;
+  if (enabled_) credit_ -= 1.0;
+  return enabled_ != before;
 }
 
 double Bursts::enabled_share() const {

@@ -1,10 +1,13 @@
-// Enables the events of a running process in bursts: for one reading of the rings, then disables
-// them for some readings. The number of these varies, so that no periodic behavior is always
-// missed.
+// Enables the clock of a run in bursts: for some readings of the rings, and not for the others. The
+// distances vary, so that no periodic behavior is always missed.
 //
-// Purpose        the clock of a thread is programmed each time that the thread gets a CPU. In a
-//                virtual machine this costs some microseconds, for each request of a service that
-//                waits for requests. While the events are disabled, there is no such cost.
+// Purpose        each sample costs its program some microseconds, and so does the clock of a thread
+//                each time that the thread gets a CPU. While the clock is disabled, there is no such
+//                cost. Within a burst the distance of samples is as short as without bursts, so that
+//                streams can be recognized.
+// Share          each reading adds the share to a credit. Events are enabled if the credit is
+//                larger than a random number between 0 and 1, which costs 1 of it: the mean is the
+//                share, and all pauses are shorter than two readings over the share.
 // Thread safety  none.
 #pragma once
 
@@ -14,11 +17,9 @@ namespace nearfar::sample {
 
 class Bursts {
 public:
-  /// Readings for one with enabled events, in the mean.
-  static constexpr unsigned one_in = 6;
-
-  /// Enabled from now on.
-  explicit Bursts(std::uint64_t now_ns) : last_ns_(now_ns) {}
+  /// `share`: fraction of the readings with enabled events. Enabled from now on.
+  Bursts(double share, std::uint64_t now_ns)
+      : share_(share), credit_(share - 1.0), random_(now_ns), last_ns_(now_ns) {}
 
   /// At a reading: decides whether the events are enabled until the next one. True if that changes.
   bool advance(std::uint64_t now_ns);
@@ -27,9 +28,10 @@ public:
   double enabled_share() const;
 
 private:
+  double share_;
+  double credit_;
   bool enabled_ = true;
-  unsigned left_ = 0; ///< readings until the next change, less one
-  std::uint64_t random_ = 1;
+  std::uint64_t random_;
   std::uint64_t last_ns_;
   std::uint64_t enabled_ns_ = 0;
   std::uint64_t disabled_ns_ = 0;

@@ -1,15 +1,17 @@
 #include "sample/sampler.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
+#include <unistd.h>
 
+#include "os/clock.hpp"
 #include "os/event_ring.hpp"
 #include "os/processes.hpp"
 #include "perf/record.hpp"
 #include "sample/bursts.hpp"
 #include "sample/collector.hpp"
 #include "sample/perf_data.hpp"
+#include "sample/sample_cost.hpp"
 #include "sample/signal_clock.hpp"
 
 namespace nearfar::sample {
@@ -33,30 +35,54 @@ perf_event_attr common_attributes(bool from_exec) {
   return attributes;
 }
 
-std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exec) {
+perf_event_attr clock_event(std::uint64_t period_ns, bool from_exec) {
   perf_event_attr clock = common_attributes(from_exec);
   clock.config = PERF_COUNT_SW_CPU_CLOCK;
-  clock.sample_period = options.period_ns;
-  clock.mmap = clock.mmap2 = clock.mmap_data = 1;
-  clock.comm = clock.comm_exec = 1;
-  clock.task = 1;
-  perf_event_attr faults = common_attributes(from_exec);
-  faults.config = PERF_COUNT_SW_PAGE_FAULTS;
-  faults.sample_period = options.fault_period;
-  return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
+  clock.sample_period = period_ns;
+  return clock;
 }
 
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+void record_changes(perf_event_attr& event) {
+  event.mmap = event.mmap2 = event.mmap_data = 1;
+  event.comm = event.comm_exec = 1;
+  event.task = 1;
 }
+
+/// Changes of processes are recorded by an event that is never disabled. A running service has none:
+/// between bursts it pays for no event, and its mappings are read at each burst.
+std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exec) {
+  std::vector<perf_event_attr> found = {clock_event(options.period_ns, from_exec)};
+  if (options.fault_period != 0) {
+    found.push_back(common_attributes(from_exec));
+    found.back().config = PERF_COUNT_SW_PAGE_FAULTS;
+    found.back().sample_period = options.fault_period;
+  }
+  if (from_exec) {
+    found.push_back(common_attributes(from_exec));
+    found.back().config = PERF_COUNT_SW_DUMMY;
+  }
+  record_changes(from_exec ? found.back() : found.front());
+  return found;
+}
+
+/// The share of the time in which the clock may run, by what its samples cost.
+double affordable_share(const SamplerOptions& options) {
+  if (options.max_cost <= 0) return 1.0;
+  const std::uint64_t each_ns = sample_cost_ns(clock_event(options.period_ns, false));
+  if (each_ns == 0) return 1.0;
+  const double share =
+      options.max_cost * static_cast<double>(options.period_ns) / static_cast<double>(each_ns);
+  return std::clamp(share, least_share, 1.0);
+}
+
+/// The clock of a running service is enabled at one reading in so many.
+constexpr unsigned bursts_of_services = 6;
 
 /// A period for as many samples in bursts as otherwise, but not below 1 ms.
 SamplerOptions in_bursts(SamplerOptions options) {
   constexpr std::uint64_t shortest_ns = 1'000'000;
   if (options.period_ns > shortest_ns)
-    options.period_ns = std::max(options.period_ns / Bursts::one_in, shortest_ns);
+    options.period_ns = std::max(options.period_ns / bursts_of_services, shortest_ns);
   return options;
 }
 
@@ -86,7 +112,12 @@ struct Sampler::Core {
   std::optional<SignalClock> signals;
   std::uint64_t last_ns = 0;
   std::uint64_t period_ns = 0;
-  std::optional<Bursts> bursts;   ///< of events of threads
+  std::optional<Bursts> bursts; ///< of the clock
+  std::vector<std::uint64_t> burst_begins;
+  bool begins_burst = true;       ///< the next sample is the first of a burst
+  bool is_paused = false;         ///< records that are taken are of a pause
+  bool slipped = false;           ///< the clock of a program ran in a pause
+  pid_t starter = 0;              ///< process that starts the programs, if so
   pid_t root = 0;                 ///< of the process tree, if so
   bool sees_all = false;          ///< the rings have records of all processes
   std::set<pid_t> followed;       ///< if so: those that are taken
@@ -99,6 +130,7 @@ struct Sampler::Core {
   void advance_bursts();
   void complete_mappings();
   void note_fork(const perf::Record& record);
+  void take_clock(const perf::Sample& record);
   bool is_followed(const perf::Record& record) const;
   void poll();
   void take(const perf::Sample& record);
@@ -160,27 +192,35 @@ Status Sampler::Core::follow_by_threads(pid_t process, const SamplerOptions& opt
     std::ranges::copy(os::threads_of(each), std::back_inserter(threads));
   if (threads.empty()) return no_process(process);
   root = process;
-  bursts.emplace(now_ns());
+  bursts.emplace(1.0 / bursts_of_services, os::now_ns());
   return open(in_bursts(options), threads, false);
 }
 
-/// Between bursts, no records of mappings, names and forks are written.
+/// Enables or disables the clock for the time to the next reading. Records that are read next are of
+/// the time before. Between bursts of a running service, no records of mappings, names and forks are
+/// written. The kernel enables the clock of a program that another one executes in a pause.
 void Sampler::Core::advance_bursts() {
-  if (!bursts || !bursts->advance(now_ns())) return;
-  if (bursts->enabled()) read_tree(root);
-  for (os::EventRing& ring : rings)
-    ring.enable(bursts->enabled());
+  if (!bursts) return;
+  is_paused = !bursts->enabled();
+  const bool changes = bursts->advance(os::now_ns());
+  const bool begins = changes && bursts->enabled();
+  if (begins && root != 0) read_tree(root);
+  begins_burst = begins_burst || begins;
+  if (changes || (slipped && !bursts->enabled()))
+    for (os::EventRing& ring : rings)
+      ring.enable(PERF_COUNT_SW_CPU_CLOCK, bursts->enabled());
+  slipped = false;
 }
 
 /// Reads the mappings of processes with accesses to unknown memory, at most once a second: the
 /// kernel does not report memory that mremap() moves.
 void Sampler::Core::complete_mappings() {
   constexpr std::uint64_t interval_ns = 1'000'000'000;
-  if (seen.incomplete.empty() || now_ns() - completed_ns < interval_ns) return;
+  if (seen.incomplete.empty() || os::now_ns() - completed_ns < interval_ns) return;
   for (const pid_t process : seen.incomplete)
     seen.processes.read(process);
   seen.incomplete.clear();
-  completed_ns = now_ns();
+  completed_ns = os::now_ns();
 }
 
 /// Follows a child of a process that is followed.
@@ -226,11 +266,19 @@ void Sampler::Core::poll() {
 
 void Sampler::Core::take(const perf::Sample& record) {
   if (record.user_registers.abi != PERF_SAMPLE_REGS_ABI_64) return; // 32-bit code
-  if (std::ranges::find(fault_events, record.id) == fault_events.end())
-    return seen.take_clock(record);
+  if (std::ranges::find(fault_events, record.id) == fault_events.end()) return take_clock(record);
   perf::Sample fault = record;
   fault.period = fault_period;
   seen.take_fault(fault);
+}
+
+/// A sample of a pause stands for nothing. The starter's own clock runs with the others.
+void Sampler::Core::take_clock(const perf::Sample& record) {
+  slipped = slipped || is_paused;
+  if (is_paused || static_cast<pid_t>(record.pid) == starter) return;
+  if (bursts && begins_burst) burst_begins.push_back(record.time);
+  begins_burst = false;
+  seen.take_clock(record);
 }
 
 Sampler::Sampler(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -245,8 +293,11 @@ Result<Sampler> Sampler::open(const SamplerOptions& options) {
     core->period_ns = options.period_ns;
   } else {
     const pid_t self = 0;
+    const double share = affordable_share(options);
     Status opened = core->open(options, {&self, 1}, true);
     if (!opened) return opened.error();
+    core->starter = getpid();
+    if (share < 1) core->bursts.emplace(share, os::now_ns());
   }
   const auto period_ns = static_cast<std::uint32_t>(by_signals ? options.period_ns : 0);
   Result<alloclog::AllocationLog> log =
@@ -300,6 +351,7 @@ std::uint64_t Sampler::period_ns() const { return core_->period_ns; }
 double Sampler::enabled_share() const {
   return core_->bursts ? core_->bursts->enabled_share() : 1.0;
 }
+std::span<const std::uint64_t> Sampler::bursts() const { return core_->burst_begins; }
 std::uint64_t Sampler::lost() const { return core_->seen.lost; }
 std::uint64_t Sampler::unlogged() const {
   return core_->seen.log ? core_->seen.log->lost().processes : 0;

@@ -9,6 +9,9 @@
 //                globals of a file, or mapped memory.
 // Faults         addresses of every Nth page fault, for the number of pages that each site touched.
 // Children       are followed, through fork and exec.
+// Cost           what a sample costs on this machine is measured, and the clock is enabled in bursts
+//                (bursts.hpp) so that samples take at most a given part of the CPU time. Page faults
+//                and changes of mappings are recorded all the time.
 // Files          recordings of perf are read as if they were sampled (perf_data.hpp).
 // Thread safety  one thread at a time; open() by the thread that starts the program.
 #pragma once
@@ -36,10 +39,16 @@ struct SamplerOptions {
   std::uint64_t fault_period = 16;
   /// attach(): a clock for each CPU, whose samples of other programs are dropped, where the kernel
   /// permits it (root, CAP_PERFMON, or perf_event_paranoid at most 0). Clocks of threads, which are
-  /// used otherwise, are enabled in bursts (bursts.hpp), with a period down to 1 ms.
+  /// used otherwise, are enabled in bursts, a sixth of the time, with a period down to 1 ms.
   bool per_cpu_clock = true;
   ClockSource clock = ClockSource::kernel;
+  /// open(): fraction of the CPU time that the kernel's clock samples may cost, with at least
+  /// least_share of the time sampled; 0: any.
+  double max_cost = 0;
 };
+
+/// Fraction of the time in which the clock runs, however much a sample costs.
+inline constexpr double least_share = 0.2;
 
 class Sampler {
 public:
@@ -79,6 +88,8 @@ public:
   /// Time between two samples; fraction of the time in which they were taken.
   std::uint64_t period_ns() const;
   double enabled_share() const;
+  /// Time of the first sample of each burst. Empty if the clock always ran.
+  std::span<const std::uint64_t> bursts() const;
   std::uint64_t lost() const;        ///< samples for which the ring had no room
   std::uint64_t unlogged() const;    ///< processes without an allocation log
   std::vector<pid_t> logged() const; ///< processes with one, as of the last poll()

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "sample/sample_cost.hpp"
 #include "sample/sampler.hpp"
 
 using namespace nearfar;
@@ -46,6 +47,13 @@ std::uint64_t clock_samples(const Sampler& sampler) {
   for (const Sample& sample : sampler.samples())
     count += sample.kind == SampleKind::clock;
   return count;
+}
+
+double child_user_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec) * 1e9 +
+         static_cast<double>(usage.ru_utime.tv_usec) * 1e3;
 }
 
 bool has_program(const Sampler& sampler, const std::string& name) {
@@ -84,6 +92,45 @@ TEST_CASE("one page fault in so many is sampled, and stands for them") {
   getrusage(RUSAGE_CHILDREN, &usage);
   CHECK(faults > 0);
   CHECK(faults * 8 < static_cast<std::uint64_t>(usage.ru_minflt)); // of all children so far
+}
+
+TEST_CASE("bursts sample a share of the time, of programs that start in a pause, too") {
+  SamplerOptions options{200'000, 16};
+  options.max_cost = 1e-9; // less than any machine can: the least share
+  Result<Sampler> sampler = Sampler::open(options);
+  if (!permitted(sampler)) return;
+  const double before = child_user_ns();
+  run(*sampler, {"sh", "-c",
+                 "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
+                 "  awk 'BEGIN { for (i = 0; i < 1500000; i++) s += i }'; "
+                 "done"});
+  const double share = sampler->enabled_share();
+  CHECK(share < 3 * least_share); // readings are late on a machine with other work
+  CHECK(sampler->bursts().size() > 1);
+  const double sampled_ns = static_cast<double>(clock_samples(*sampler)) * 200'000 / share;
+  const double used_ns = child_user_ns() - before;
+  CHECK(sampled_ns > used_ns / 2);
+  CHECK(sampled_ns < used_ns * 2);
+  std::size_t programs = 0;
+  for (const SampledProgram& program : sampler->programs())
+    programs += program.name == "awk" || program.name == "mawk";
+  CHECK(programs == 15); // their names are known in pauses, too
+  for (const Sample& sample : sampler->samples())
+    CHECK(sample.process != getpid());
+}
+
+TEST_CASE("a sample costs its program less than a period, and more than nothing") {
+  perf_event_attr clock{};
+  clock.type = PERF_TYPE_SOFTWARE;
+  clock.config = PERF_COUNT_SW_CPU_CLOCK;
+  clock.sample_period = 500'000;
+  clock.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME;
+  clock.exclude_kernel = 1;
+  Result<Sampler> sampler = Sampler::open({});
+  if (!permitted(sampler)) return;
+  const std::uint64_t cost_ns = sample_cost_ns(clock);
+  CHECK(cost_ns > 100);
+  CHECK(cost_ns < 500'000);
 }
 
 TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop()") {

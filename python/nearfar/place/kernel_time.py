@@ -20,15 +20,18 @@ if TYPE_CHECKING:
     from nearfar.place.sample_records import Samples
 
 
-def first_touches_ns(samples: Samples, period_ns: int, system_s: float) -> float:
-    """CPU time of page faults. ``samples``: all of the run, by thread and time, with all faults."""
+def first_touches_ns(
+    samples: Samples, period_ns: int, system_s: float, share: float = 1.0
+) -> float:
+    """CPU time of page faults. ``samples``: all of the run, by thread and time, with all faults;
+    ``share``: fraction of the time in which the clock ran."""
     import numpy as np
 
     is_clock = samples["kind"] == CLOCK
     clock, faults = samples[is_clock], np.cumsum(samples["kind"] == FAULT)[is_clock]
     missing = np.diff(clock["time_ns"].astype(np.int64)) - period_ns
     at_faults = (np.diff(clock["thread"]) == 0) & (np.diff(faults) > 0) & (missing > 0)
-    return min(float(missing[at_faults].sum()), system_s * 1e9)
+    return min(float(missing[at_faults].sum()) / share, system_s * 1e9)
 
 
 def with_observed_touches(near: Memory, touched: Touched, touches_ns: float) -> Memory:

@@ -129,7 +129,7 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     ends = np.flatnonzero(np.diff(groups)) + 1
     sites = groups[np.append(0, ends)] & 0xFFFFFFFF
     parts = np.split(accesses, ends)
-    streams = [stream_of(*_course(part), run.period_ns) for part in parts]
+    streams = [_stream(part, run) for part in parts]
     made = [
         _stalls_of(run, part, int(site), around, stream)
         for part, site, stream in zip(parts, sites, streams, strict=True)
@@ -144,6 +144,12 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
         for loop, numbers in loops.items()
     }
     return made, loops_ns
+
+
+def _stream(samples: Samples, run: _Run) -> Stream:
+    """The stream of accesses, with its bytes in the whole run: not all of it is sampled."""
+    found = stream_of(*_course(samples), run.period_ns)
+    return replace(found, bytes=found.bytes * run.each_ns / run.period_ns)
 
 
 def _streaming_loops(stalls: list[Stalls], streams: list[Stream]) -> dict[int, list[int]]:
@@ -165,7 +171,7 @@ def _count_once(made: list[Stalls], places: list[tuple[int, Samples]], run: _Run
 
     together = np.concatenate([part for _, part in places])
     together = together[np.lexsort((together["time_ns"], together["thread"]))]
-    left = stream_of(*_course(together), run.period_ns).bytes
+    left = _stream(together, run).bytes
     if not left:
         return
     for of_stores in (True, False):

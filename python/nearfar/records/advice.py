@@ -231,6 +231,11 @@ class AdviceResult(FarAdvice, Answer):
     perf: str | None = Field(None, description="file of perf that the samples come from")
     samples: Count | None = Field(None, description="of user CPU time, if it was sampled")
     sampling_period_s: Amount | None = Field(None, description="CPU time between two samples")
+    sampling_share: Amount | None = Field(
+        None,
+        description="fraction of the time in which the clock took samples: each stands for the "
+        "period over this share",
+    )
     host: str
     near: str
     near_latency_ns: Amount | None = Field(None, description="read latency used by the model")

@@ -145,7 +145,7 @@ _NOT_COMPARED: tuple[tuple[str, str], ...] = (
     ("1/s", "requests_per_s exact_requests_per_s"),
     ("s", "traced_time_s took_s sampling_period_s traffic_interval_s"),
     ("ns", "timer_ns"),
-    ("ratio", "worst_error mean_error leave_one_out_error"),
+    ("ratio", "worst_error mean_error leave_one_out_error sampling_share"),
 )
 
 

@@ -201,7 +201,9 @@ def _method(result: AdviceResult) -> str:
     if not result.sampling_period_s:
         return said
     period = format_quantity("sampling_period_s", result.sampling_period_s)
-    return f"{said}, one per {period} of CPU time"
+    share = result.sampling_share
+    bursts = f", in bursts, {share:.0%} of the time" if share is not None and share < 1 else ""
+    return f"{said}, one per {period} of CPU time{bursts}"
 
 
 def _memory(result: FarAdvice, side: str) -> str:

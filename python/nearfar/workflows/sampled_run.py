@@ -20,6 +20,7 @@ from nearfar.records.advice import ObservedProgram
 from nearfar.records.figures import Origin, Provenance
 from nearfar.sampling.recorded import read_recorded
 from nearfar.sampling.run import (
+    MAX_COST,
     MIN_SAMPLES,
     PERIOD_NS,
     REFUSED,
@@ -135,7 +136,8 @@ def _with_observed_touches(
     if request.perf is not None or request.pid is not None or sampled.by_signals:
         return near
     samples = ordered_samples(sampled.sampler)
-    touches_ns = first_touches_ns(samples, sampled.period_ns, sampled.system_s)
+    share = sampled.sampler.enabled_share()
+    touches_ns = first_touches_ns(samples, sampled.period_ns, sampled.system_s, share)
     return near.with_run_memory(with_observed_touches(near.run_memory, data.touched, touches_ns))
 
 
@@ -175,9 +177,9 @@ def _sample(request: AdviceRequest) -> Sampled:
     if request.pid is not None:
         return sample_process(request.pid, request.time_s)
     why_unlogged = ignores_preload(program_file(request.program[0]))
-    found = _sample_once(request, PERIOD_NS)
-    # A short program has too few samples. It is run once more with a shorter period, which slows it
-    # down: its times remain those of the first run, its samples are only those of the second.
+    found = _sample_once(request, PERIOD_NS, MAX_COST)
+    # A short program has too few samples. It is run once more with a shorter period, and without pauses, which
+    # slows it down: its times remain those of the first run, its samples are only those of the second.
     if period_for(found.user_s) < PERIOD_NS and found.ended and not found.by_signals:
         found = _sample_once(request, period_for(found.user_s)).with_times_of(found)
     if why_unlogged:
@@ -185,7 +187,8 @@ def _sample(request: AdviceRequest) -> Sampled:
     return found
 
 
-def _sample_once(request: AdviceRequest, period_ns: int) -> Sampled:
+def _sample_once(request: AdviceRequest, period_ns: int, max_cost: float = 0.0) -> Sampled:
+    """``max_cost``: fraction of the CPU time that samples may take; 0: any."""
     from nearfar.measure.memory import large_pages_everywhere, page_bytes
 
     near_heap = near_heap_environment(request)
@@ -197,6 +200,7 @@ def _sample_once(request: AdviceRequest, period_ns: int) -> Sampled:
         request.time_s,
         period_ns,
         large_pages=on_large or large_pages_everywhere(),
+        max_cost=max_cost,
     )
     if found.code and found.ended:
         refuse_failure(request, found.code, request.stdin.role)
@@ -229,6 +233,7 @@ def _fields(request: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> d
         "samples": data.samples,
         "unknown_share": data.unknown_share,
         "sampling_period_s": sampled.period_ns * 1e-9 or None,
+        "sampling_share": sampled.sampler.enabled_share() if request.perf is None else None,
         "pid": sampled.pid,
         "perf": request.perf,
     }
@@ -254,6 +259,13 @@ def _provenance(
             samples=0,
             machine=machine,
             note="requested of the kernel's clock",
+        ),
+        "sampling_share": Provenance(
+            origin=Origin.MEASURED,
+            statistic="mean",
+            samples=max(len(sampled.sampler.bursts()), 1),
+            machine=machine,
+            note="time in which the clock was enabled, over that of the run",
         ),
         **near.provenance((wall, cpu)),
         **shares,
