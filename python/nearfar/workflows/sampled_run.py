@@ -178,8 +178,9 @@ def _sample(request: AdviceRequest) -> Sampled:
         return sample_process(request.pid, request.time_s)
     why_unlogged = ignores_preload(program_file(request.program[0]))
     found = _sample_once(request, PERIOD_NS, MAX_COST)
-    # A short program has too few samples. It is run once more with a shorter period, and without pauses, which
-    # slows it down: its times remain those of the first run, its samples are only those of the second.
+    # A short program has too few samples. It is run once more with a shorter period and without
+    # pauses, which slows it down: its times remain those of the first run, its samples are only
+    # those of the second.
     if period_for(found.user_s) < PERIOD_NS and found.ended and not found.by_signals:
         found = _sample_once(request, period_for(found.user_s)).with_times_of(found)
     if why_unlogged:
