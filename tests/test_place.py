@@ -151,7 +151,7 @@ def result_without_pages(**changed: object) -> PlacementResult:
         ({"reverted": "run"}, "moved in run: there is nothing to move back"),
         (
             {"reverted": "run", "refused": [{"reason": "absent", "size_bytes": 4096}]},
-            "none of the pages in memory that moved in run",
+            "None of the pages that moved in run is in memory",
         ),
     ],
 )
