@@ -4,6 +4,7 @@
 #include "inspect/typed.hpp"
 
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <fstream>
 
 #include "inspect/pool.hpp"
@@ -43,9 +44,8 @@ void push(const Chains& pool, std::uint64_t key) {
 /// The file as it lies there now, as another process would read it.
 std::vector<std::byte> bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::vector<char> text((std::istreambuf_iterator<char>(file)), {});
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
+  std::vector<std::byte> bytes(std::filesystem::file_size(path));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   return bytes;
 }
 
