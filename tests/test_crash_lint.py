@@ -648,6 +648,13 @@ int main(int count, char** arguments) {
     } TX_END
     memset(pmemobj_direct(pmemobj_reserve(pool, &action, 64, 1)), 1, 64);
     pmemobj_cancel(pool, &action, 1);
+    memset(pmemobj_direct(pmemobj_reserve(pool, &action, 64, 1)), 1, 64);
+    TX_BEGIN(pool) {
+      pmemobj_tx_publish(&action, 1);
+      pmemobj_tx_abort(1);
+    } TX_END
+    for (int i = 0; i < 3; ++i) /* in their places */
+      pmemobj_alloc(pool, &root->object, 64, 1, NULL, NULL);
   } else if (!strcmp(what, "grown")) {
     pmemobj_alloc(pool, &root->object, 64, 1, NULL, NULL);
     long* before = pmemobj_direct(root->object);

@@ -395,22 +395,47 @@ def test_the_interval_of_first_touches_includes_memory_that_a_hypervisor_took_ba
     assert 101 < (figure.high or 0) <= 900
 
 
+class ProvisionalMeter:
+    """Instead of ``HostMeter``: what an epoch finds is the same each time."""
+
+    epochs = 0
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def epoch(self) -> None:
+        self.epochs += 1
+
+    def host(self) -> Host:
+        return fixed_host(provisional=True)
+
+
+class DisturbedMeter(ProvisionalMeter):
+    """The same, while other programs run."""
+
+    def host(self) -> Host:
+        host = super().host()
+        assert host.measured is not None
+        disturbed = host.measured.model_copy(update={"epochs": 1, "disturbed": True})
+        return host.model_copy(update={"measured": disturbed})
+
+
+def test_a_study_keeps_no_disturbed_host_over_one_of_an_idle_machine(
+    data: Path, session: Session, progress: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(fixed_host(provisional=True))
+    monkeypatch.setattr("nearfar.measure.host.HostMeter", DisturbedMeter)
+    studied = StudiedHost(session, ["dram"], 100.0)
+    studied.epoch()
+    (missing,) = studied.keep()
+    assert "provisional after 8 epochs" in missing.why
+    assert read_host(data).measured == fixed_host(provisional=True).measured
+
+
 def test_a_study_keeps_no_provisional_host_over_a_complete_one(
     data: Path, session: Session, progress: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Meter:
-        epochs = 0
-
-        def __init__(self, *_: object) -> None:
-            pass
-
-        def epoch(self) -> None:
-            self.epochs += 1
-
-        def host(self) -> Host:
-            return fixed_host(provisional=True)
-
-    monkeypatch.setattr("nearfar.measure.host.HostMeter", Meter)
+    monkeypatch.setattr("nearfar.measure.host.HostMeter", ProvisionalMeter)
     studied = StudiedHost(session, ["dram"], 100.0)
     studied.epoch()
     assert read_host(data).measured == fixed_host(provisional=True).measured, "for other sections"

@@ -381,6 +381,9 @@ void Judge::take(Use use, const JudgedEvent& event) {
       line.is_new = without(line.is_new, part.words);
     });
     return;
+  case Use::of_transaction:
+    if (thread.active) note(thread.calls, event.address, event.bytes, event.site);
+    return;
   case Use::freed:
     lines_.for_lines(event.address, event.bytes, [&](LineState& line, const LinePart& part) {
       line.freed = with(line.freed, part.words);

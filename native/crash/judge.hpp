@@ -62,10 +62,11 @@ struct JudgedEvent {
 
 /// What the allocator does with bytes of the pool.
 enum class Use : std::uint8_t {
-  allocated,     ///< an object that nothing refers to before the program says so
-  published,     ///< such an object, to which the pool refers from now on
-  freed,         ///< in a transaction: when that commits
-  never_durable, ///< initialized anew by each process that opens the pool
+  allocated,      ///< an object that nothing refers to before the program says so
+  published,      ///< such an object, to which the pool refers from now on
+  of_transaction, ///< such an object, which is there only if the transaction commits
+  freed,          ///< in a transaction: when that commits
+  never_durable,  ///< initialized anew by each process that opens the pool
 };
 
 /// Which stores a judge sees.

@@ -211,6 +211,8 @@ TEST_CASE("a transaction logs what it stores to an object, once the object is pu
 
 TEST_CASE("what an aborted transaction stored to its ranges need not be durable") {
   CHECK(found(Program().begin().snapshot(0).store(0).abort().fence()).empty());
+  CHECK(found(Program().allocate(0).store(0).begin().use(Use::of_transaction, 0).abort().fence())
+            .empty());
   CHECK(found(Program().begin().snapshot(0).store(0).end().fence()) == Found{{Rule::unflushed, 3}});
   CHECK(found(Program().store(8).begin().snapshot(0).store(0).abort().fence()) ==
         Found{{Rule::unflushed, 1}});

@@ -20,61 +20,65 @@ struct Action {
   Type type;
   std::uint32_t reserved[3];
   std::uint64_t offset; ///< of the object in the pool
-  std::uint64_t bytes;  ///< of the object
-  std::uint64_t more[12];
+  std::uint64_t more[13];
 };
 
 namespace {
 
 using Actions = std::span<const Action>;
 
-/// Objects that actions free: nothing in an action says so. Access under the lock of the log. What has no
-/// room is taken for an object that was reserved.
-class DeferredFrees {
+/// An object of an action.
+struct ActionObject {
+  std::uint64_t offset = 0;
+  const char* at = nullptr;
+  std::size_t bytes = 0;
+  Freed freed; ///< what a deferred free frees
+  bool frees = false;
+};
+
+/// Objects of actions that are neither published nor canceled: nothing in an action says what it does.
+/// Access under the lock of the log. What has no room is not judged as new or freed.
+class ActionObjects {
 public:
-  void add(const Action* action, const Freed& object) {
-    if (count_ < frees_.size()) frees_[count_++] = {action->offset, object};
+  void add(const ActionObject& object) {
+    const Lock locked;
+    if (count_ < objects_.size()) objects_[count_++] = object;
   }
-  /// The object that an action frees, if it does.
-  std::optional<Freed> remove(const Action& action) {
+  std::optional<ActionObject> remove(const Action& action) {
+    const Lock locked;
     for (std::size_t i = 0; i < count_; ++i)
-      if (frees_[i].offset == action.offset) {
-        const Freed object = frees_[i].object;
-        frees_[i] = frees_[--count_];
+      if (action.type == Action::heap && objects_[i].offset == action.offset) {
+        const ActionObject object = objects_[i];
+        objects_[i] = objects_[--count_];
         return object;
       }
     return {};
   }
 
 private:
-  struct Free {
-    std::uint64_t offset = 0;
-    Freed object;
-  };
-  std::array<Free, 1024> frees_;
+  std::array<ActionObject, 1024> objects_;
   std::size_t count_ = 0;
 };
-DeferredFrees deferred;
+ActionObjects pending;
 
-std::optional<Freed> take_deferred(const Action& action) {
-  const Lock locked;
-  return action.type == Action::heap ? deferred.remove(action) : std::nullopt;
-}
-
-void report_freed(Actions actions) {
+/// Calls visit(object) for each that was reserved; those that were to be freed are freed now.
+template <class Visit>
+void publish(Actions actions, const Visit& visit) {
   if (!started()) return;
-  for (const Action& action : actions)
-    if (const std::optional<Freed> object = take_deferred(action)) object->report();
+  for (const Action& action : actions) {
+    const std::optional<ActionObject> object = pending.remove(action);
+    if (object && object->frees)
+      object->freed.report();
+    else if (object)
+      visit(*object);
+  }
 }
 
-/// Words that are stored together with new objects are taken for what refers to them. The pool itself,
-/// which stands for these words, is never new.
-void report_new(const char* pool, Actions actions, const void* code) {
-  const auto stores = [](const Action& action) { return action.type == Action::memory; };
-  if (!started() || std::none_of(actions.begin(), actions.end(), stores)) return;
-  for (const Action& action : actions)
-    if (action.type == Action::heap)
-      report_published(pool, pool + action.offset, action.bytes, code);
+Object reserved(Object object, std::size_t bytes, const void* code) {
+  report_allocated(object, bytes, code);
+  if (char* const at = started() ? address_of(object, code) : nullptr; at != nullptr)
+    pending.add({object.offset, at, bytes, {}, false});
+  return object;
 }
 
 } // namespace
@@ -82,45 +86,50 @@ void report_new(const char* pool, Actions actions, const void* code) {
 NEARFAR_EXPORT Object pmemobj_reserve(void* pool, Action* action, std::size_t bytes,
                                       std::uint64_t type) {
   static auto* const real = NEARFAR_NEXT(pmemobj_reserve);
-  const Object object = real(pool, action, bytes, type);
-  report_allocated(object, bytes, NEARFAR_CALLER);
-  return object;
+  return reserved(real(pool, action, bytes, type), bytes, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, Action* action, std::size_t bytes,
                                        std::uint64_t type, std::uint64_t flags) {
   static auto* const real = NEARFAR_NEXT(pmemobj_xreserve);
-  const Object object = real(pool, action, bytes, type, flags);
-  report_allocated(object, bytes, NEARFAR_CALLER);
-  return object;
+  return reserved(real(pool, action, bytes, type, flags), bytes, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void pmemobj_defer_free(void* pool, Object object, Action* action) {
   static auto* const real = NEARFAR_NEXT(pmemobj_defer_free);
   real(pool, object, action);
-  if (!started()) return;
-  const Freed freed(object, NEARFAR_CALLER);
-  const Lock locked;
-  deferred.add(action, freed);
+  if (started()) pending.add({object.offset, nullptr, 0, {object, NEARFAR_CALLER}, true});
 }
 
+/// Words that are stored together with new objects are taken for what refers to them. The pool itself,
+/// which stands for these words, is never new.
 NEARFAR_EXPORT int pmemobj_publish(void* pool, Action* actions, std::size_t count) {
   static auto* const real = NEARFAR_NEXT(pmemobj_publish);
   const int failed = real(pool, actions, count);
   if (failed != 0) return failed;
-  report_freed({actions, count});
-  report_new(static_cast<const char*>(pool), {actions, count}, NEARFAR_CALLER);
+  const Actions done(actions, count);
+  const bool links = std::any_of(done.begin(), done.end(),
+                                 [](const Action& one) { return one.type == Action::memory; });
+  publish(done, [&](const ActionObject& object) {
+    if (links) report_published(pool, object.at, object.bytes, NEARFAR_CALLER);
+  });
   return failed;
 }
 /// The transaction frees and links.
 NEARFAR_EXPORT int pmemobj_tx_publish(Action* actions, std::size_t count) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_publish);
   const int failed = real(actions, count);
-  if (failed == 0) report_freed({actions, count});
+  if (failed != 0) return failed;
+  publish({actions, count}, [&](const ActionObject& object) {
+    report_use(Use::of_transaction, object.at, object.bytes, NEARFAR_CALLER);
+  });
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_tx_xpublish(Action* actions, std::size_t count, std::uint64_t flags) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_xpublish);
   const int failed = real(actions, count, flags);
-  if (failed == 0) report_freed({actions, count});
+  if (failed != 0) return failed;
+  publish({actions, count}, [&](const ActionObject& object) {
+    report_use(Use::of_transaction, object.at, object.bytes, NEARFAR_CALLER);
+  });
   return failed;
 }
 /// What was reserved is free again; what was to be freed stays.
@@ -129,7 +138,6 @@ NEARFAR_EXPORT void pmemobj_cancel(void* pool, Action* actions, std::size_t coun
   real(pool, actions, count);
   if (!started()) return;
   for (const Action& action : Actions(actions, count))
-    if (action.type == Action::heap && !take_deferred(action))
-      report_use(Use::freed, static_cast<const char*>(pool) + action.offset, action.bytes,
-                 NEARFAR_CALLER);
+    if (const std::optional<ActionObject> object = pending.remove(action); object && !object->frees)
+      report_use(Use::freed, object->at, object->bytes, NEARFAR_CALLER);
 }

@@ -219,7 +219,7 @@ class StudiedHost:
         self._next = now + self._spacing_s
 
     def keep(self) -> list[Skipped]:
-        """Store what was measured, unless it is provisional and a complete one is stored.
+        """Store what was measured, unless the stored host is more complete or was less disturbed.
 
         Returns what is missing in the stored host.
         """
@@ -227,13 +227,22 @@ class StudiedHost:
             return []
         host = self._meter.host()
         before = stored_host.read(self._session.machine_id).host
-        complete = before is not None and before.measured and not before.measured.provisional
-        if complete and host.measured and host.measured.provisional:
-            return []
+        if before is not None and _quality(before) > _quality(host):
+            return _missing(before)
         others = {} if before is None else before.memories
         _keep(self._session, host.model_copy(update={"memories": {**others, **host.memories}}))
         self._session.progress.note(summary(host))
         return _missing(host)
+
+
+def _quality(host: Host) -> tuple[bool, bool, int]:
+    """What makes one measurement of this machine better than another: the first difference."""
+    from nearfar.measure.host import WHOLE_EPOCHS
+
+    known = host.measured
+    if known is None:
+        return False, False, 0
+    return not known.provisional, not known.disturbed, min(known.epochs, WHOLE_EPOCHS)
 
 
 def _missing(host: Host) -> list[Skipped]:

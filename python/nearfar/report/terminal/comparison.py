@@ -97,14 +97,14 @@ def _verdict(
 ) -> Text:
     limit = f"{100 * threshold:.3g} %"
     matched = f"{count(found.matched, 'figure')} on both sides"
-    if noisy:
-        seen = (
-            f"{found.worse} seem worse by more than {limit}"
-            if found.worse
-            else found.none("seems worse")
-        )
-        return Text(f"Cannot decide: disturbed. {matched}; {seen}.", style="bold yellow")
     worse = [shift.section for shift in section_shifts if shift.worse(threshold)]
+    if noisy:
+        seen = found.none("seems worse")
+        if found.worse:
+            seen = f"{found.worse} seem worse by more than {limit}{_wholes(worse)}"
+        elif worse:
+            seen = f"none seems worse alone, but {', '.join(worse)} as a whole"
+        return Text(f"Cannot decide: disturbed. {matched}; {seen}.", style="bold yellow")
     better = [shift.section for shift in section_shifts if shift.better(threshold)]
     improved = f"; {found.better} better{_wholes(better)}" if found.better or better else ""
     if not found.worse and not worse:
