@@ -89,7 +89,7 @@ def test_a_store_that_another_thread_persists(
 
 
 WAYS = (
-    *("pwrite", "write", "pwritev", "sendfile", "fallocate", "syncfs"),
+    *("pwrite", "write", "pwritev", "sendfile", "syncfs"),
     *("read-only", "mprotect", "munmap", "head", "tail"),
 )
 
@@ -106,6 +106,17 @@ def test_stores_and_flushes_by_other_ways(
     assert finding["rule"] == "unflushed"
     if way != "sendfile":
         assert Path(finding["place"]).name in lines_with("pool_file", "// STORED")
+
+
+def test_zeros_that_fallocate_makes(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compiled_for("preload", tmp_path, "pool_file")
+    found = judged(run_nearfar, "run", "preload", program, "fallocate", "persist")
+    assert (found["verdict"], found["warnings"]) == ("clean", [])
+    (finding,) = judged(run_nearfar, "lint", "preload", program, "fallocate")["findings"]
+    assert Path(finding["place"]).name in lines_with("pool_file", "// STORED")
+    program = compiled_for("instrumented", tmp_path, "pool_file")
+    found = judged(run_nearfar, "lint", "instrumented", program, "fallocate")
+    assert (found["verdict"], found["findings"]) == ("inconclusive", [])
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)

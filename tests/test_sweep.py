@@ -20,7 +20,7 @@ from nearfar.cli.app import app, main
 from nearfar.cli.verbs import find_verb
 from nearfar.profiles import load_profile
 from nearfar.records.noise import NoiseRecord
-from nearfar.records.sweep import SweepCell, SweepResult
+from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult
 from nearfar.report.html.sections import sweep as section
 from nearfar.store import read_run
 from nearfar.sweep import cluster, work_order
@@ -117,6 +117,26 @@ def test_disturbed_cells_are_marked() -> None:
     table = section.cells_table(result, "bench sort")
     assert table.columns == ["n", "Verdict"]
     assert [row[1].text for row in table.rows] == ["disturbed", "steady", "steady"]
+
+
+def test_cells_of_several_engines_name_theirs() -> None:
+    """By default nearfar chooses the engine, for each cell."""
+    cells = [
+        SweepCell.model_construct(
+            verb="sim",
+            status="finished",
+            varied={"far": name},
+            noise=None,
+            figures=[SweepFigure(path="", key="time_s", value=1.0, conditions={"engine": engine})],
+        )
+        for name, engine in (("ddr4-3200", "exact"), ("pcm-lee", "fast"), ("hbm2-2000", "fast"))
+    ]
+    result = SweepResult.model_construct(suite="s", planned=3, cells=cells)
+    table = section.cells_table(result, "sim")
+    assert table.columns[-1] == "engine"
+    assert [row[-1].text for row in table.rows] == ["exact", "fast", "fast"]
+    result = SweepResult.model_construct(suite="s", planned=2, cells=cells[1:])
+    assert "engine" not in section.cells_table(result, "sim").columns
 
 
 def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:

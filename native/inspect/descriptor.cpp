@@ -118,4 +118,11 @@ Descriptor read_descriptor(const PoolView& view, Findings& findings) {
   return d;
 }
 
+void read_root(const PoolView& recovered, Descriptor& descriptor) {
+  const auto at = recovered.number<Offset>(descriptor_at::root_offset);
+  const auto bytes = recovered.number<Offset>(descriptor_at::root_size);
+  descriptor.root_offset = at.value_or(descriptor.root_offset);
+  descriptor.root_bytes = bytes.value_or(descriptor.root_bytes);
+}
+
 } // namespace nearfar::inspect

@@ -28,5 +28,7 @@ struct Descriptor {
 
 /// Reads and checks it; findings name every field that libpmemobj would reject or fail on.
 Descriptor read_descriptor(const PoolView& view, Findings& findings);
+/// Reads the place of the root object again, from a pool after recovery.
+void read_root(const PoolView& recovered, Descriptor& descriptor);
 
 } // namespace nearfar::inspect

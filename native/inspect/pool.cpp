@@ -73,6 +73,7 @@ void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, Obj
   if (pending) check_unrecovered(view, pool);
   if (pool.lanes.replayed) {
     const PoolView& seen = pending ? static_cast<const PoolView&>(recovered) : view;
+    if (pending) read_root(seen, pool.descriptor);
     walk_objects(seen, sink, pool);
     pool.typed = examine_typed(seen, pool.descriptor, recovered, pool.findings, typed_sink);
     return;

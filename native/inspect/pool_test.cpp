@@ -117,6 +117,18 @@ TEST_CASE("a redo log without its checksum is torn, which is not damage, and is 
   CHECK(pool.lanes.internal.pending == 0);
 }
 
+TEST_CASE("the root object is sought where recovery puts it") {
+  made::Image image = made::interrupted_pool();
+  made::put(image, descriptor_at::root_offset, made::root_object + 8);
+  CHECK(look(image).findings.damage_count() != 0);
+  made::put(image, made::lanes_offset + log_head_bytes, descriptor_at::root_offset);
+  made::put(image, made::lanes_offset + log_head_bytes + 8, made::root_object);
+  made::fix_redo_checksum(image, made::lanes_offset, 16);
+  const PoolReport pool = look(image);
+  CHECK(pool.findings.damage_count() == 0);
+  CHECK(pool.descriptor.root_offset == made::root_object);
+}
+
 TEST_CASE("a redo log that would damage the heap is refused") {
   made::Image image = made::interrupted_pool();
   made::put(image, made::lanes_offset + log_head_bytes, made::chunk_headers);

@@ -1,6 +1,5 @@
 // Calls of libpmemobj by which objects are reserved, or are to be freed, and are so when a list of such
 // actions is published. They are recorded as the program's own, and passed on.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +33,7 @@ struct ActionObject {
   std::size_t bytes = 0;
   Freed freed; ///< what a deferred free frees
   bool frees = false;
+  bool is_linked = false; ///< a word with its offset is stored with it
 };
 
 /// Objects of actions that are neither published nor canceled: nothing in an action says what it does.
@@ -43,6 +43,11 @@ public:
   void add(const ActionObject& object) {
     const Lock locked;
     if (count_ < objects_.size()) objects_[count_++] = object;
+  }
+  void link(std::uint64_t offset) {
+    const Lock locked;
+    for (std::size_t i = 0; i < count_; ++i)
+      if (objects_[i].offset == offset) objects_[i].is_linked = true;
   }
   std::optional<ActionObject> remove(const Action& action) {
     const Lock locked;
@@ -77,7 +82,7 @@ void publish(Actions actions, const Visit& visit) {
 Object reserved(Object object, std::size_t bytes, const void* code) {
   report_allocated(object, bytes, code);
   if (char* const at = started() ? address_of(object, code) : nullptr; at != nullptr)
-    pending.add({object.offset, at, bytes, {}, false});
+    pending.add({object.offset, at, bytes, {}, false, false});
   return object;
 }
 
@@ -96,20 +101,23 @@ NEARFAR_EXPORT Object pmemobj_xreserve(void* pool, Action* action, std::size_t b
 NEARFAR_EXPORT void pmemobj_defer_free(void* pool, Object object, Action* action) {
   static auto* const real = NEARFAR_NEXT(pmemobj_defer_free);
   real(pool, object, action);
-  if (started()) pending.add({object.offset, nullptr, 0, {object, NEARFAR_CALLER}, true});
+  if (started()) pending.add({object.offset, nullptr, 0, {object, NEARFAR_CALLER}, true, false});
 }
 
-/// Words that are stored together with new objects are taken for what refers to them. The pool itself,
-/// which stands for these words, is never new.
+NEARFAR_EXPORT void pmemobj_set_value(void* pool, Action* action, std::uint64_t* at,
+                                      std::uint64_t value) {
+  static auto* const real = NEARFAR_NEXT(pmemobj_set_value);
+  real(pool, action, at, value);
+  if (started()) pending.link(value);
+}
+
+/// The pool itself, which stands for the word that refers to an object, is never new.
 NEARFAR_EXPORT int pmemobj_publish(void* pool, Action* actions, std::size_t count) {
   static auto* const real = NEARFAR_NEXT(pmemobj_publish);
   const int failed = real(pool, actions, count);
   if (failed != 0) return failed;
-  const Actions done(actions, count);
-  const bool links = std::any_of(done.begin(), done.end(),
-                                 [](const Action& one) { return one.type == Action::memory; });
-  publish(done, [&](const ActionObject& object) {
-    if (links) report_published(pool, object.at, object.bytes, NEARFAR_CALLER);
+  publish({actions, count}, [&](const ActionObject& object) {
+    if (object.is_linked) report_published(pool, object.at, object.bytes, NEARFAR_CALLER);
   });
   return failed;
 }

@@ -115,6 +115,18 @@ void put_flush_of_all(SiteNumber site) {
     put(EventKind::flush, author(), at, std::min(most, recording.pool_bytes - at), nullptr, site);
 }
 
+/// Calls visit(at, bytes) for each mapping of a part of the file, if the descriptor is one of the pool.
+template <class Visit>
+void for_file_range(int fd, std::uint64_t offset, std::size_t bytes, const Visit& visit) {
+  if (!is_pool(fd)) return;
+  for (int i = 0; i < regions.count; ++i) {
+    const RecordedRegion& region = regions.region[i];
+    const std::uint64_t from = std::max(offset, region.offset);
+    const std::uint64_t end = std::min(offset + bytes, region.offset + region.bytes);
+    if (from < end) visit(region.start + (from - region.offset), end - from);
+  }
+}
+
 } // namespace
 
 Author author() {
@@ -293,14 +305,16 @@ bool differs_from_log(const void* at, std::size_t bytes) {
 }
 
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code) {
-  if (!is_pool(fd)) return;
-  for (int i = 0; i < regions.count; ++i) {
-    const RecordedRegion& region = regions.region[i];
-    const std::uint64_t from = std::max(offset, region.offset);
-    const std::uint64_t end = std::min(offset + bytes, region.offset + region.bytes);
-    if (from < end)
-      report_store(EventKind::store, region.start + (from - region.offset), end - from, code);
-  }
+  for_file_range(fd, offset, bytes, [&](const void* at, std::size_t part) {
+    report_store(EventKind::store, at, part, code);
+  });
+}
+
+void report_zeroed(int fd, std::uint64_t offset, std::size_t bytes, const void* code) {
+  if (seen == Seen::callbacks) return; // what was zero before is not known: it is found unseen
+  settle_stores();
+  for_file_range(fd, offset, bytes,
+                 [&](const void* at, std::size_t part) { report_changed(at, part, code); });
 }
 
 void report_object(const void* at, std::size_t bytes, bool is_new) {

@@ -196,8 +196,8 @@ NEARFAR_EXPORT ssize_t copy_file_range(int from, off64_t* from_offset, int fd, o
 NEARFAR_EXPORT int fallocate(int fd, int mode, off_t offset, off_t bytes) {
   const auto done = static_cast<int>(system_call(SYS_fallocate, fd, mode, offset, bytes));
   if (done == 0 && (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0)
-    report_written(fd, static_cast<std::uint64_t>(offset), static_cast<std::size_t>(bytes),
-                   NEARFAR_CALLER);
+    report_zeroed(fd, static_cast<std::uint64_t>(offset), static_cast<std::size_t>(bytes),
+                  NEARFAR_CALLER);
   resized(fd);
   return done;
 }

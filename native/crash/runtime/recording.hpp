@@ -174,6 +174,9 @@ SiteNumber site_of_store(const void* code);
 void report_changed(const void* at, std::size_t bytes, const void* code);
 /// write() and the like: bytes at an offset of the file of a descriptor, if it is the pool.
 void report_written(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
+/// A part of the file of a descriptor was made zero, if it is the pool. With faults, what has changed is
+/// recorded.
+void report_zeroed(int fd, std::uint64_t offset, std::size_t bytes, const void* code);
 /// fsync() and the like: what was stored to the file of the descriptor, if it is the pool, is durable.
 void report_synced(int fd, const void* code);
 /// syncfs(): what was stored to the pool is durable, if it is in the file system of the descriptor.

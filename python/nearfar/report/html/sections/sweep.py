@@ -22,6 +22,8 @@ from nearfar.units import format_time
 #: Most columns of figures in a table, and most lines of cells in a picture.
 _MAX_COLUMNS = 5
 _MAX_BARS = 40
+#: Condition of simulations, and head of its column.
+_ENGINE = "engine"
 #: Parts of a path that name a list and carry no information.
 _LISTS = frozenset({"curves", "points", "rows", "sweep"})
 
@@ -76,8 +78,8 @@ def notes(result: SweepResult) -> list[str]:
 
 
 def cells_table(result: SweepResult, verb: str) -> Table:
-    """Return one row per cell: its position in the grid, its figures, and whether it was disturbed
-    if any was."""
+    """Return one row per cell: its position in the grid, its figures, its engine if nearfar chose
+    several, and whether it was disturbed if any was."""
     cells = result.finished(verb)
     keys, shown = varied_keys(cells), common_figures(cells)
     rows = [
@@ -89,11 +91,22 @@ def cells_table(result: SweepResult, verb: str) -> Table:
     ]
     heads = [*keys, *(heading(name) for name in shown)]
     right = frozenset(range(len(keys), len(heads)))
+    engines = [_engine(cell) for cell in cells]
+    if len(set(engines)) > 1 and _ENGINE not in keys:
+        heads.append(_ENGINE)
+        for row, engine in zip(rows, engines, strict=True):
+            row.append(Cell(engine))
     if any(map(_is_disturbed, cells)):
         heads.append("Verdict")
         for row, cell in zip(rows, cells, strict=True):
             row.append(Cell("disturbed", tone="warn") if _is_disturbed(cell) else Cell("steady"))
     return Table(heads, rows, f"nearfar {verb}", right)
+
+
+def _engine(cell: SweepCell) -> str:
+    """Return what simulated a cell: nearfar can choose another engine for each."""
+    found = (figure.conditions.get(_ENGINE) for figure in cell.figures)
+    return next((str(engine) for engine in found if engine is not None), "")
 
 
 def common_figures(cells: Sequence[SweepCell]) -> dict[Name, list[SweepFigure]]:
