@@ -21,9 +21,7 @@ _SYSTEM_HEADER = re.compile(
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 #: Calls that are none of the program: what calls its main function, and the libraries of C++ and
 #: Rust, of which each thread that is started passes through several functions.
-_OUTSIDE = re.compile(
-    r"_start \(|\S*/ld-linux\S*\+0x|\S*/include/c\+\+/|/rustc/[0-9a-f]+/library/"
-)
+_OUTSIDE = re.compile(r"_start \(|\S*/ld-linux\S*\+0x|\S*/include/c\+\+/|/rustc/[0-9a-f]+/library/")
 
 
 @dataclass(frozen=True)
