@@ -311,14 +311,19 @@ void Judge::end(Thread& thread, bool committed) {
     });
   });
   drain(thread.made, [&](const Note& object) {
-    lines_.for_known_lines(object.address, object.bytes, [](LineState& line, const LinePart& part) {
-      line.is_new = without(line.is_new, part.words);
-    });
+    set_reachable(object.address, object.bytes);
     forget_durable(object);
   });
   drain(thread.calls, [&](const Note& call) {
     if (!committed) roll_back(thread, call);
     forget_durable(call);
+  });
+}
+
+/// Something refers to the object: transactions log what they store to it.
+void Judge::set_reachable(std::uint64_t address, std::uint64_t bytes) {
+  lines_.for_known_lines(address, bytes, [](LineState& line, const LinePart& part) {
+    line.is_new = without(line.is_new, part.words);
   });
 }
 
@@ -376,11 +381,7 @@ void Judge::take(Use use, const JudgedEvent& event) {
     });
     note(thread.made, event.address, event.bytes, event.site);
     return;
-  case Use::published:
-    lines_.for_known_lines(event.address, event.bytes, [](LineState& line, const LinePart& part) {
-      line.is_new = without(line.is_new, part.words);
-    });
-    return;
+  case Use::published: return set_reachable(event.address, event.bytes);
   case Use::of_transaction:
     if (thread.active) note(thread.calls, event.address, event.bytes, event.site);
     return;

@@ -160,6 +160,7 @@ private:
   void log(const JudgedEvent& event);
   void begin(Thread& thread, std::uint32_t site);
   void end(Thread& thread, bool committed);
+  void set_reachable(std::uint64_t address, std::uint64_t bytes);
   void roll_back(const Thread& thread, const Note& logged);
   void judge_store(const Thread& thread, const Note& store);
   bool is_active(std::uint32_t transaction) const;

@@ -37,7 +37,7 @@ struct ActionObject {
 };
 
 /// Objects of actions that are neither published nor canceled: nothing in an action says what it does.
-/// Access under the lock of the log. What has no room is not judged as new or freed.
+/// What has no room is not judged as new or freed. All threads.
 class ActionObjects {
 public:
   void add(const ActionObject& object) {
@@ -79,9 +79,15 @@ void publish(Actions actions, const Visit& visit) {
   }
 }
 
+/// The transaction frees, and links what was reserved.
+void publish_in_transaction(Actions actions, const void* code) {
+  publish(actions, [&](const ActionObject& object) {
+    report_use(Use::of_transaction, object.at, object.bytes, code);
+  });
+}
+
 Object reserved(Object object, std::size_t bytes, const void* code) {
-  report_allocated(object, bytes, code);
-  if (char* const at = started() ? address_of(object, code) : nullptr; at != nullptr)
+  if (char* const at = report_allocated(object, bytes, code); at != nullptr)
     pending.add({object.offset, at, bytes, {}, false, false});
   return object;
 }
@@ -121,23 +127,16 @@ NEARFAR_EXPORT int pmemobj_publish(void* pool, Action* actions, std::size_t coun
   });
   return failed;
 }
-/// The transaction frees and links.
 NEARFAR_EXPORT int pmemobj_tx_publish(Action* actions, std::size_t count) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_publish);
   const int failed = real(actions, count);
-  if (failed != 0) return failed;
-  publish({actions, count}, [&](const ActionObject& object) {
-    report_use(Use::of_transaction, object.at, object.bytes, NEARFAR_CALLER);
-  });
+  if (failed == 0) publish_in_transaction({actions, count}, NEARFAR_CALLER);
   return failed;
 }
 NEARFAR_EXPORT int pmemobj_tx_xpublish(Action* actions, std::size_t count, std::uint64_t flags) {
   static auto* const real = NEARFAR_NEXT(pmemobj_tx_xpublish);
   const int failed = real(actions, count, flags);
-  if (failed != 0) return failed;
-  publish({actions, count}, [&](const ActionObject& object) {
-    report_use(Use::of_transaction, object.at, object.bytes, NEARFAR_CALLER);
-  });
+  if (failed == 0) publish_in_transaction({actions, count}, NEARFAR_CALLER);
   return failed;
 }
 /// What was reserved is free again; what was to be freed stays.

@@ -59,10 +59,10 @@ char* address_of(Object object, const void* code) {
   return static_cast<char*>(direct(object));
 }
 
-void report_allocated(Object object, std::size_t bytes, const void* code) {
-  if (!started()) return;
-  if (char* const at = address_of(object, code); at != nullptr)
-    report_use(Use::allocated, at, bytes, code);
+char* report_allocated(Object object, std::size_t bytes, const void* code) {
+  char* const at = started() ? address_of(object, code) : nullptr;
+  if (at != nullptr) report_use(Use::allocated, at, bytes, code);
+  return at;
 }
 
 Freed::Freed(Object object, const void* code) : code_(code) {

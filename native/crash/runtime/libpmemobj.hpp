@@ -30,8 +30,8 @@ Function* next(const char* name, const void* code) {
 /// Where an object lies; null for no object.
 char* address_of(Object object, const void* code);
 
-/// A new object, which nothing refers to.
-void report_allocated(Object object, std::size_t bytes, const void* code);
+/// A new object, which nothing refers to. Returns where it lies; null if nothing is recorded.
+char* report_allocated(Object object, std::size_t bytes, const void* code);
 
 /// An object that is about to be freed by a caller at `code`.
 class Freed {

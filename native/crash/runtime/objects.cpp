@@ -152,10 +152,9 @@ NEARFAR_EXPORT int pmemobj_zalloc(void* pool, Object* object, std::size_t bytes,
                                   std::uint64_t type) {
   static auto* const real = NEARFAR_NEXT(pmemobj_zalloc);
   const int failed = real(pool, object, bytes, type);
-  if (failed == 0 && object != nullptr) {
-    report_allocated(*object, bytes, NEARFAR_CALLER);
-    report_published(object, address_of(*object, NEARFAR_CALLER), bytes, NEARFAR_CALLER);
-  }
+  if (failed == 0 && object != nullptr)
+    report_published(object, report_allocated(*object, bytes, NEARFAR_CALLER), bytes,
+                     NEARFAR_CALLER);
   return failed;
 }
 
@@ -167,28 +166,22 @@ void report_resized(const Freed& before, Object* object, std::size_t bytes, cons
   char* const at = address_of(*object, code);
   if (before.is_at(at)) return report_object(at, bytes, true);
   before.report();
-  report_allocated(*object, bytes, code);
-  report_published(object, at, bytes, code);
+  report_published(object, report_allocated(*object, bytes, code), bytes, code);
 }
 
 } // namespace
 
-NEARFAR_EXPORT int pmemobj_realloc(void* pool, Object* object, std::size_t bytes,
-                                   std::uint64_t type) {
-  static auto* const real = NEARFAR_NEXT(pmemobj_realloc);
-  const Freed before(*object, NEARFAR_CALLER);
-  const int failed = real(pool, object, bytes, type);
-  if (failed == 0) report_resized(before, object, bytes, NEARFAR_CALLER);
-  return failed;
-}
-NEARFAR_EXPORT int pmemobj_zrealloc(void* pool, Object* object, std::size_t bytes,
-                                    std::uint64_t type) {
-  static auto* const real = NEARFAR_NEXT(pmemobj_zrealloc);
-  const Freed before(*object, NEARFAR_CALLER);
-  const int failed = real(pool, object, bytes, type);
-  if (failed == 0) report_resized(before, object, bytes, NEARFAR_CALLER);
-  return failed;
-}
+#define NEARFAR_REALLOCATION(name)                                                                 \
+  NEARFAR_EXPORT int name(void* pool, Object* object, std::size_t bytes, std::uint64_t type) {     \
+    static auto* const real = NEARFAR_NEXT(name);                                                  \
+    const Freed before(*object, NEARFAR_CALLER);                                                   \
+    const int failed = real(pool, object, bytes, type);                                            \
+    if (failed == 0) report_resized(before, object, bytes, NEARFAR_CALLER);                        \
+    return failed;                                                                                 \
+  }
+NEARFAR_REALLOCATION(pmemobj_realloc)
+NEARFAR_REALLOCATION(pmemobj_zrealloc)
+#undef NEARFAR_REALLOCATION
 
 /// What lies there is initialized anew whenever the pool is opened.
 NEARFAR_EXPORT void* pmemobj_volatile(void* pool, void* once, void* at, std::size_t bytes,
