@@ -42,6 +42,7 @@ test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but th
 	@tools/run-tests
 
 test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang $(STAMPS)/wheel ## the tests that take minutes, ten of them fuzzing, and an hour of forks, threads and signals in heaps
+	@tools/native-tests asan
 	@$(PYTHON) -m pytest -m long
 	@tools/fuzz 600
 

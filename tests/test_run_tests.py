@@ -26,7 +26,7 @@ esac
         ({}, ""),
         ({"FAIL": "lint "}, "lint"),
         ({"FAIL": "native-tests test"}, "native"),
-        ({"FAIL": "native-tests asan"}, "sanitizers"),
+        ({"FAIL": "native-tests asan-short"}, "sanitizers"),
         ({"FAIL": "fuzz 9"}, "fuzz"),
         ({"FAIL": "python-tests not long and not vm"}, "python"),
         ({"END": "fuzz 9"}, "background"),
