@@ -156,11 +156,14 @@ bool Explorer::explore_single_lines(const Persistency& model, const Point& point
   return all;
 }
 
-/// Each version of a line, with these of the others. Returns whether it tried all.
+/// The versions of a line since the previous failure point, and that without any of its stores, with
+/// these of the others. Returns whether it tried all.
 bool Explorer::explore_line(const Persistency& model, const Point& point, std::size_t slot,
                             const std::vector<std::size_t>& others, Patience& patience) {
   std::vector<std::size_t> versions = others;
-  for (versions[slot] = 0; versions[slot] < undecided_[slot].versions.size(); ++versions[slot]) {
+  const std::size_t newest_before = versions_until(model, point, point.since)[slot];
+  for (versions[slot] = 0; versions[slot] < undecided_[slot].versions.size();
+       versions[slot] = std::max(versions[slot] + 1, newest_before)) {
     if (exhausted() || patience.is_over()) return false;
     patience.left -= explore_image(model, point, versions);
   }
