@@ -257,7 +257,7 @@ def test_an_object_that_all_calls_share_is_named_once() -> None:
     assert named("a<b>::f+0x1 (l.so)>g+0x2 (l.so)") == "a<b>::f+0x1>g+0x2 (l.so)"
     assert named("f+0x1 (l.so)>g+0x2 (m.so)") == "f+0x1 (l.so)>g+0x2 (m.so)"
     assert named("g.c:6>g.c:9") == "g.c:6>g.c:9"
-    part = "os::pd_commit_memory+0x3b (libjvm.so), up to 128 MiB"
+    part = "os::pd_commit_memory+0x3b (libjvm.so), its first 128 MiB"
     assert named(part) == part
 
 

@@ -25,6 +25,7 @@ from nearfar.records.depth import LoadedTier
 from nearfar.records.numbers import Quantity
 from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
 from nearfar.records.run import Run, Sections
+from nearfar.records.simulation import LoadCurve
 from nearfar.report.terminal.comparison import comparison
 from nearfar.units import parse_share
 
@@ -190,6 +191,34 @@ def test_a_noisy_run_is_said_to_prove_nothing(
     output = capsys.readouterr()
     assert output.err.count("was disturbed: its figures prove no change") == 2
     assert output.out.startswith("Cannot decide: disturbed.")
+
+
+def test_what_one_side_alone_warns_of_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = {}
+    for name, warnings in {"a": [], "b": ["the trace was cut off"]}.items():
+        run = factories.earlier()
+        run.sections = Sections(
+            load_curve=LoadCurve(
+                device="ddr4",
+                engine="exact",
+                pattern="random",
+                read_share=1.0,
+                page_policy="open",
+                controller=None,
+                requests=1000,
+                latency_ns=90.0,
+                bandwidth_bytes_per_s=1e10,
+                points=[],
+                warnings=["of one channel", *warnings],
+            )
+        )
+        sides[name] = save(run, tmp_path / name)
+    assert main(["compare", sides["b"], sides["a"]]) == 0
+    assert capsys.readouterr().err == "b alone: the trace was cut off\n"
+    assert main(["compare", sides["b"], sides["b"]]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_nothing_is_decided_by_a_noisy_run(

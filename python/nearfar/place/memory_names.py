@@ -30,8 +30,10 @@ def part_name(part: Part | None) -> str:
         return ""
     begin, end = part
     if not begin:
-        return f", up to {format_size(end or 0)}"
-    return f", {format_size(begin)} to {format_size(end)}" if end else f", {format_size(begin)} on"
+        return f", its first {format_size(end or 0)}"
+    if not end:
+        return f", all after its first {format_size(begin)}"
+    return f", its bytes from {format_size(begin)} to {format_size(end)}"
 
 
 def sizes_name(sizes: BlockSizes | None) -> str:

@@ -12,6 +12,7 @@ from nearfar.comparison.matching import compare_runs, compared_figures, tiers_of
 from nearfar.comparison.shifts import Shift, shifts_of_runs
 from nearfar.comparison.tiers import figures_of
 from nearfar.errors import BadInputError, ExitCode
+from nearfar.records.figures import Answer
 from nearfar.records.run import Run
 from nearfar.report.terminal.comparison import figure_name
 from nearfar.workflows.subjects import compared, load
@@ -55,7 +56,30 @@ def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Co
         )
     runs = [side for _, side in base if isinstance(side, Run)]
     shifts = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
-    return ComparisonVerdict(found, shifts, limit, [name for name, _ in base], last, noisy, two)
+    remarks = _remarks_of_one_side(base[0], (last, now)) if len(base) == 1 else []
+    names = [name for name, _ in base]
+    return ComparisonVerdict(found, shifts, limit, names, last, noisy, two, remarks)
+
+
+def _remarks_of_one_side(*sides: tuple[str, Subject]) -> list[str]:
+    """Return what only one of two sides warns of, or leaves out, in a section that both have."""
+    remarks = [_remarks(side) if isinstance(side, Run) else {} for _, side in sides]
+    return [
+        f"{_short(name)} alone: {remark}"
+        for (name, _), own, others in zip(sides, remarks, reversed(remarks), strict=True)
+        for section in own.keys() & others.keys()
+        for remark in own[section]
+        if remark not in others[section]
+    ]
+
+
+def _remarks(run: Run) -> dict[str, list[str]]:
+    """Return warnings and limits by section."""
+    return {
+        section: [*result.warnings, *result.limits]
+        for section, result in run.sections
+        if isinstance(result, Answer)
+    }
 
 
 def _of_tiers(
@@ -98,6 +122,7 @@ class ComparisonVerdict:
     last: str
     noisy: list[str]
     tiers: tuple[str, str] | None = None
+    remarks: Sequence[str] = ()
 
     @property
     def heads(self) -> tuple[str, str]:
@@ -115,11 +140,15 @@ class ComparisonVerdict:
         return ExitCode.VIOLATION if self.worse and not self.undecided else ExitCode.OK
 
     def notes(self) -> list[str]:
-        """One sentence for each disturbed side: the consequence for the verdict."""
+        """The consequence of each disturbed side for the verdict, and remarks of one side only."""
         effects = {True: "nothing is decided", False: "it is left out of the base"}
         return [
-            f"{name} was disturbed: its figures prove no change, so {effects[self.decides(name)]}"
-            for name in self.noisy
+            *(
+                f"{name} was disturbed: its figures prove no change, "
+                f"so {effects[self.decides(name)]}"
+                for name in self.noisy
+            ),
+            *self.remarks,
         ]
 
     def decides(self, name: str) -> bool:

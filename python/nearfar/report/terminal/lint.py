@@ -19,6 +19,8 @@ def findings(result: LintResult) -> Text:
     if result.incomplete or result.program_failed:
         why = "the recording is incomplete" if result.incomplete else "the program failed"
         tail = f"; {why}" if result.errors else f"; inconclusive: {why}"
+    elif not result.findings:
+        tail = "; `nearfar crash run` tests what a crash leaves"
     return verbatim(
         *map(_line, result.findings), f"{counts} in {result.events:,} recorded events{tail}"
     )
