@@ -15,6 +15,8 @@ import pytest
 from compiling import compile_c
 from conftest import RunNearfar
 from crashing import INCLUDE, PROGRAMS, document, linted, needs_libpmem, needs_libpmemobj
+from nearfar.report.terminal.lint import findings
+from nearfar.verify.lint import LintResult
 from nearfar.verify.recorder import compile_flags, link_flags
 
 pytestmark = needs_libpmem
@@ -871,3 +873,11 @@ def test_a_violation_that_cannot_be_written_is_no_violation(tmp_path: Path) -> N
             check=False,
         )
     assert (lost.returncode, b"cannot write standard output" in lost.stderr) == (3, True)
+
+
+def test_without_findings_the_next_command_is_named() -> None:
+    """It tests what `lint` does not: what a crash leaves of stores whose order is right."""
+    said = findings(LintResult(events=1200)).plain
+    assert said == (
+        "0 errors, 0 notes in 1,200 recorded events; `nearfar crash run` tests what a crash leaves"
+    )
