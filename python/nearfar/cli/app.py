@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import Any
 
@@ -98,6 +98,12 @@ def _options(
     pass
 
 
+@cache
+def _commands() -> Any:
+    """All verbs, made once."""
+    return typer.main.get_command(app)
+
+
 def _run(arguments: list[str] | None) -> Any:
     """Return the verb's result. Typer turns Ctrl-C into an exit code; this raises it again."""
     interrupted: list[int] = []
@@ -111,7 +117,8 @@ def _run(arguments: list[str] | None) -> Any:
         signal.signal(signal.SIGHUP, interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
-    result = app(_with_new_names(arguments), prog_name="nearfar", standalone_mode=False)
+    words = _with_new_names(arguments)
+    result = _commands()(words, prog_name="nearfar", standalone_mode=False)
     if interrupted and result == ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     return result
@@ -132,7 +139,7 @@ def _flush() -> int:
 
 def _typed_verb(arguments: Sequence[str]) -> str:
     """Return the verb that the arguments begin with, as typed."""
-    command: Any = typer.main.get_command(app)
+    command = _commands()
     path = "nearfar"
     for word in arguments:
         command = getattr(command, "commands", {}).get(word)
@@ -148,7 +155,7 @@ def _wants_document(arguments: Sequence[str]) -> bool:
     Follows the words as Click parses them, but reads on after an error: a flag that takes a value
     skips the next word, and the words of a program that the verb starts do not count.
     """
-    command: Any = typer.main.get_command(app)
+    command = _commands()
     words = iter(arguments)
     for word in words:
         flag, _, value = word.partition("=")

@@ -92,13 +92,14 @@ def claimed(note: str) -> Provenance:
 class ObservationModel(BaseModel):
     """Base of single observations, which have neither interval nor provenance."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class FigureModel(BaseModel):
     """Base of all results."""
 
-    model_config = ConfigDict(extra="forbid")
+    # Most verbs validate few of the many results, and each start of nearfar imports all of them.
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     #: Keys of requested numbers. These are conditions, not figures.
     requested: ClassVar[frozenset[str]] = frozenset()

@@ -75,7 +75,7 @@ REST_OF_HOST = "further epochs"
 class Skipped(BaseModel):
     """A measurement that a section did not make, and the reason."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     section: str
     what: str
@@ -85,7 +85,7 @@ class Skipped(BaseModel):
 class Sections(BaseModel):
     """The results of all sections; sections that did not run are absent."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     latency: LatencyResult | None = None
     bandwidth: BandwidthResult | None = None
@@ -127,7 +127,7 @@ class Sections(BaseModel):
 class Run(BaseModel):
     """``run.json``. Times are UTC, ISO 8601."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     schema_version: int = SCHEMA_VERSION
     nearfar_version: str
