@@ -47,19 +47,31 @@ int main(void) {
   long n = 1 << 16, at = 0;
   long *a = malloc(n * 64);
   for (long i = 0; i < n; ++i) a[8 * i] = STEP;
-  for (long i = 0; i < 3 * n; ++i) at = a[8 * at];
+  for (long i = 0; i < 3 * n; ++i) at = NEXT;
   return at == -1;
 }
 """
 
 
 @needs_emulator
-@pytest.mark.parametrize("step", ["(i + 12347) % n", "(i * 1237 + 17) % n"])
-def test_a_chase_by_index_depends(step: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    program = compile_c(tmp_path, "chase", CHASE.replace("STEP", step))
+@pytest.mark.parametrize(
+    ("step", "following", "share"),
+    [
+        ("(i + 12347) % n", "a[8 * at]", 1.0),
+        ("(i * 1237 + 17) % n", "a[8 * at]", 1.0),
+        ("(i * 1237 + 16) % n", "a[8 * at] ^ (i & 1)", 1.0),
+        ("(i * 1237 + 17) % n", "at ^ (a[8 * (i * 7919 * 7919 % n)] & 1)", 0.0),
+    ],
+)
+def test_a_chase_by_index_depends(
+    step: str, following: str, share: float, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """Also if a bit is added to the index; independent loads at random places do not."""
+    text = CHASE.replace("STEP", step).replace("NEXT", following)
+    program = compile_c(tmp_path, "chase", text)
     found = traced(run_nearfar, tmp_path / "T", *USUAL_CACHES, "--", program)
     steps = 3 * (1 << 16)
-    assert 0.95 * steps < found["dependent"] < 1.02 * steps
+    assert (share - 0.05) * steps < found["dependent"] < (share + 0.02) * steps
 
 
 THREADS = """

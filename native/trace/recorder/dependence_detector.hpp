@@ -5,9 +5,10 @@
 //
 // Pointer        it lies up to a page behind a word of a line that was loaded recently.
 // Index          it is base + value * 2^n with the base of the previous time, where value is what
-//                the same instruction, or any other, loaded last. Not if the address advances by a
-//                constant stride, as successive numbers do, unless the instruction can have loaded
-//                its own next address.
+//                the same instruction, or any other, loaded last. After a leap of more than a page,
+//                value may be off by up to two, as an index is to which a bit was added. Not if the
+//                address advances by a constant stride, as successive numbers do, unless the
+//                instruction can have loaded its own next address.
 // Thread safety  one thread.
 #pragma once
 
@@ -98,7 +99,7 @@ private:
   bool is_indexed(std::uint64_t address, std::uint64_t code, bool store, std::uint64_t value) {
     History& history = histories_[(code ^ code >> 6) % history_count];
     const std::uint64_t stride = address - history.address;
-    const bool indexed = history.code == code && matches(history, address) &&
+    const bool indexed = history.code == code && matches(history, address, stride) &&
                          (stride != history.stride || (code & pointer_chase) != 0);
     if (history.code != code) history.confidence = 0;
     history.code = code;
@@ -110,12 +111,14 @@ private:
   }
 
   /// Whether one of the bases is that of the previous time.
-  bool matches(History& history, std::uint64_t address) const {
+  bool matches(History& history, std::uint64_t address, std::uint64_t stride) const {
     constexpr std::uint64_t half = 0xffffffff;
+    const bool is_leap = stride + reach > 2 * reach;
+    const std::uint64_t slack = is_leap ? std::uint64_t{2} << history.shift : 0;
     const std::uint64_t values[4] = {history.value, history.value & half, last_value_,
                                      last_value_ & half};
     for (unsigned i = 0; i < 4; ++i)
-      if (address - (values[i] << history.shift) == history.bases[i]) {
+      if (address - (values[i] << history.shift) - history.bases[i] + slack <= 2 * slack) {
         history.confidence = max_confidence;
         return true;
       }
