@@ -65,6 +65,16 @@ def test_a_program_that_fails_gets_no_verdict(
     assert any("exited with 1" in warning for warning in json.loads(done.stdout)["warnings"])
 
 
+def test_a_program_that_ctrl_c_ends_is_no_failure_of_its_own(
+    host: tuple[str, ...], run_nearfar: RunNearfar
+) -> None:
+    stopped = ("--", "sh", "-c", "kill -INT $$")
+    done = run_nearfar("advise", *host, *stopped)
+    assert (done.code, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-2].startswith("nearfar: interrupted: sh was ended by SIGINT")
+    assert "--ignore-failure" in done.stderr
+
+
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
 def test_sqlite_that_cannot_open_its_file_gets_no_verdict(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar

@@ -46,6 +46,12 @@ class NoisyError(NearfarError):
     exit_code = ExitCode.NOISY
 
 
+class StoppedProgramError(NearfarError):
+    """The program that is observed was ended by Ctrl-C."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
 class ReaderGoneError(NearfarError):
     """The reader of standard output has exited; there is nothing to report to it."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nearfar.errors import BadInputError
+from nearfar.errors import BadInputError, ExitCode, StoppedProgramError
 from nearfar.place import preload
 from nearfar.place.costing import CostModel
 from nearfar.place.memory_costs import Memory, memory_of
@@ -210,12 +210,19 @@ def _latency_provenance(profile: Profile) -> Provenance:
 
 
 def refuse_failure(request: AdviceRequest, code: int, circumstance: str) -> None:
-    """Raise BadInputError for a program that failed, unless that is accepted.
+    """Raise BadInputError for a program that failed, unless that is accepted. Raises
+    StoppedProgramError if Ctrl-C ended it.
 
     ``circumstance``: how it was run, for the message, such as "under the emulator".
     """
     if request.ignore_failure:
         return
+    if code == ExitCode.INTERRUPTED:  # a shell's code for SIGINT, too
+        raise StoppedProgramError(
+            f"interrupted: {request.program[0]} {ending_of(code)}, {circumstance}",
+            "let it end; or, for a program that has to be stopped, give --ignore-failure, and "
+            "advice is that of the time until then",
+        )
     given = request.stdin.words if request.stdin.path != os.devnull else os.devnull
     raise BadInputError(
         f"{request.program[0]} {ending_of(code)}, {circumstance}: no advice on a failed run",

@@ -40,7 +40,9 @@ def comparison(
     """
     worse, improved = found.worse(threshold), found.better(threshold)
     changes = sorted(found.changes, key=lambda change: -change.size())
-    verdicts = {id(c): "better" for c in improved} | {id(c): "worse" for c in worse}
+    seems = "seems " if noisy else ""
+    verdicts = {id(c): f"{seems}better" for c in improved}
+    verdicts |= {id(c): f"{seems}worse" for c in worse}
     rest = [change for change in changes if id(change) not in verdicts]
     rows = [*worse, *improved, *(change for change in rest if not _is_zero(change))]
     zeros = len(changes) - len(rows)
@@ -54,7 +56,7 @@ def comparison(
         *_undecided(found.uncertain()),
         *(Text(line) for line in setting_lines(found.settings)),
         Text(""),
-        *_sections(section_shifts, threshold),
+        *_sections(section_shifts, threshold, seems),
         _table(rows[:_SHOWN], verdicts, sides),
     ]
     if len(rows) > _SHOWN:
@@ -127,13 +129,15 @@ def _undecided(number: int) -> list[RenderableType]:
     return [
         Text(
             f"{count(number, 'figure')} of fewer than six repeats {have} no interval and "
-            "cannot be judged: measure with --runs 6 or more",
+            "cannot be judged: measure with --runs 6 or more, a study with more --time",
             style="yellow",
         )
     ]
 
 
-def _sections(section_shifts: Sequence[Shift], threshold: float) -> list[RenderableType]:
+def _sections(
+    section_shifts: Sequence[Shift], threshold: float, seems: str
+) -> list[RenderableType]:
     """Return the cost of each section relative to the base; nothing if none has enough figures."""
     if not section_shifts:
         return []
@@ -143,7 +147,7 @@ def _sections(section_shifts: Sequence[Shift], threshold: float) -> list[Rendera
             str(shift.figures),
             f"{shift.cost:.3f} ×",
             f"{shift.low:.3f}–{shift.high:.3f}",
-            _word(shift, threshold),
+            _word(shift, threshold, seems),
         ]
         for shift in section_shifts
     ]
@@ -151,10 +155,11 @@ def _sections(section_shifts: Sequence[Shift], threshold: float) -> list[Rendera
     return [columns(heads, rows, 1), Text("")]
 
 
-def _word(shift: Shift, threshold: float) -> str:
+def _word(shift: Shift, threshold: float, seems: str) -> str:
+    """``seems``: put before the word where a disturbed side leaves nothing decided."""
     if shift.worse(threshold):
-        return "worse"
-    return "better" if shift.better(threshold) else ""
+        return f"{seems}worse"
+    return f"{seems}better" if shift.better(threshold) else ""
 
 
 def _table(changes: list[Change], verdicts: dict[int, str], sides: tuple[str, str]) -> Table:
