@@ -32,6 +32,13 @@ nb::tuple locate(const ProcessPages& pages, std::uint64_t from, std::uint64_t to
   return nb::make_tuple(as_list(found.runs), found.end);
 }
 
+nb::tuple held(const ProcessPages& pages, std::uint64_t from, std::uint64_t to,
+               std::uint64_t max_pages) {
+  const os::LocatedPages found =
+      run_unlocked([&]() -> Result<os::LocatedPages> { return pages.held(from, to, max_pages); });
+  return nb::make_tuple(as_list(found.runs), found.end);
+}
+
 nb::list move(const ProcessPages& pages, const nb::sequence& wanted, int node, bool shared) {
   std::vector<PageRun> runs;
   for (const nb::handle each : wanted)
@@ -46,6 +53,7 @@ void register_pages(nb::module_& module) {
       .def_static("open", &open, nb::arg("process"))
       .def("is_current", &ProcessPages::is_current)
       .def("locate", &locate, nb::arg("start"), nb::arg("end"), nb::arg("max_pages"))
+      .def("held", &held, nb::arg("start"), nb::arg("end"), nb::arg("max_pages"))
       .def("move", &move, nb::arg("runs"), nb::arg("node"), nb::arg("shared"));
 }
 

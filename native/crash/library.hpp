@@ -7,9 +7,20 @@
 
 namespace nearfar::crash {
 
-/// libpmem or libpmemobj, by the path of a module.
+/// A library of PMDK, by the path of a module: libpmemobj.so.1, or libpmemobj-1a2b3c4d.so.1 in a
+/// wheel. Other names begin in the same way, such as that of libpmemkv.
 inline bool is_pmem(std::string_view path) {
-  return path.substr(path.rfind('/') + 1).starts_with("libpmem");
+  constexpr std::size_t wheel_hash = 9; // with the hyphen
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t end = name.find(".so");
+  if (end == name.npos) return false;
+  std::string_view stem = name.substr(0, end);
+  if (stem.size() > wheel_hash && stem[stem.size() - wheel_hash] == '-')
+    stem.remove_suffix(wheel_hash);
+  for (const std::string_view known :
+       {"libpmem", "libpmem2", "libpmemobj", "libpmemlog", "libpmemblk", "libpmempool"})
+    if (stem == known) return true;
+  return false;
 }
 
 /// The library of C or of C++, or the heap of `crash lint --heap` in its stead.

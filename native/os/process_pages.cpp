@@ -33,9 +33,9 @@ struct ScanArgument {
       category_mask, category_anyof_mask, return_mask;
 };
 constexpr unsigned long scan_request = _IOWR('f', 16, ScanArgument);
-constexpr std::uint64_t page_is_present = 1u << 3;
+constexpr std::uint64_t page_is_present = 1u << 3, page_is_swapped = 1u << 4;
 // Documentation/admin-guide/mm/pagemap.rst
-constexpr std::uint64_t present_bit = std::uint64_t{1} << 63;
+constexpr std::uint64_t present_bit = std::uint64_t{1} << 63, swapped_bit = std::uint64_t{1} << 62;
 
 void append(std::vector<PageRun>& runs, std::uint64_t address, std::uint64_t pages, int node) {
   if (!runs.empty()) {
@@ -187,10 +187,7 @@ bool ProcessPages::is_current() const {
 
 Result<LocatedPages> ProcessPages::locate(std::uint64_t from, std::uint64_t to,
                                           std::uint64_t max_pages) const {
-  from = from / page_bytes * page_bytes;
-  to = (to + page_bytes - 1) / page_bytes * page_bytes;
-  LocatedPages present =
-      has_scan_ ? scan_ranges(from, to, max_pages) : read_pages(from, to, max_pages);
+  LocatedPages present = search(from, to, max_pages, false);
   LocatedPages found;
   found.end = present.end;
   Status done = for_each_batch(present.runs, [&](Batch& batch) -> Status {
@@ -202,6 +199,11 @@ Result<LocatedPages> ProcessPages::locate(std::uint64_t from, std::uint64_t to,
   });
   if (!done) return done.error();
   return found;
+}
+
+LocatedPages ProcessPages::held(std::uint64_t from, std::uint64_t to,
+                                std::uint64_t max_pages) const {
+  return search(from, to, max_pages, true);
 }
 
 Result<std::vector<PageRun>> ProcessPages::move(std::span<const PageRun> runs, int node,
@@ -219,8 +221,16 @@ Result<std::vector<PageRun>> ProcessPages::move(std::span<const PageRun> runs, i
   return moved;
 }
 
+LocatedPages ProcessPages::search(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages,
+                                  bool swapped) const {
+  from = from / page_bytes * page_bytes;
+  to = (to + page_bytes - 1) / page_bytes * page_bytes;
+  return has_scan_ ? scan_ranges(from, to, max_pages, swapped)
+                   : read_pages(from, to, max_pages, swapped);
+}
+
 LocatedPages ProcessPages::scan_ranges(std::uint64_t from, std::uint64_t to,
-                                       std::uint64_t max_pages) const {
+                                       std::uint64_t max_pages, bool swapped) const {
   std::array<PageRegion, 256> regions;
   LocatedPages found;
   for (std::uint64_t left = max_pages; from < to && left > 0;) {
@@ -231,7 +241,8 @@ LocatedPages ProcessPages::scan_ranges(std::uint64_t from, std::uint64_t to,
     wanted.vec = reinterpret_cast<std::uintptr_t>(regions.data());
     wanted.vec_len = regions.size();
     wanted.max_pages = left;
-    wanted.category_mask = wanted.return_mask = page_is_present;
+    wanted.category_anyof_mask = page_is_present | (swapped ? page_is_swapped : 0);
+    wanted.return_mask = wanted.category_anyof_mask;
     const int count = ioctl(map_.fd(), scan_request, &wanted);
     if (count < 0) break; // the address space is gone
     for (int i = 0; i < count; ++i) {
@@ -249,8 +260,9 @@ LocatedPages ProcessPages::scan_ranges(std::uint64_t from, std::uint64_t to,
   return found;
 }
 
-LocatedPages ProcessPages::read_pages(std::uint64_t from, std::uint64_t to,
-                                      std::uint64_t max_pages) const {
+LocatedPages ProcessPages::read_pages(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages,
+                                      bool swapped) const {
+  const std::uint64_t wanted_bits = present_bit | (swapped ? swapped_bit : 0);
   constexpr std::uint64_t max_entries = std::uint64_t{1} << 20; // of absent pages: 4 GiB
   std::vector<std::uint64_t> entries(16 * batch_pages);
   LocatedPages found;
@@ -266,7 +278,7 @@ LocatedPages ProcessPages::read_pages(std::uint64_t from, std::uint64_t to,
     }
     const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
     for (std::size_t i = 0; i < count && left > 0; ++i, from += page_bytes)
-      if ((entries[i] & present_bit) != 0) {
+      if ((entries[i] & wanted_bits) != 0) {
         append(found.runs, from, 1, 0);
         --left;
       }

@@ -47,6 +47,10 @@ public:
   /// milliseconds of search in absent memory. Errors: not_found, no_permission.
   Result<LocatedPages> locate(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
 
+  /// Pages of a range that are in memory or in swap, in the order of addresses, without their nodes.
+  /// Stops as locate() does; empty once the process has ended.
+  LocatedPages held(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
+
   /// Moves pages to a node (MPOL_MF_MOVE), and returns the same pages with the node that each is on
   /// now, or the reason why it is not on `node`: -EBUSY (pinned, or in use by the kernel), -EACCES
   /// (mapped by other processes too), -ENOMEM, -ENOENT (no longer there), -EFAULT (no longer
@@ -55,8 +59,12 @@ public:
   Result<std::vector<PageRun>> move(std::span<const PageRun> runs, int node, bool shared) const;
 
 private:
-  LocatedPages scan_ranges(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
-  LocatedPages read_pages(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
+  LocatedPages search(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages,
+                      bool swapped) const;
+  LocatedPages scan_ranges(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages,
+                           bool swapped) const;
+  LocatedPages read_pages(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages,
+                          bool swapped) const;
 
   pid_t process_ = 0;
   File map_;

@@ -162,6 +162,22 @@ TEST_CASE("a search in steps finds each page once") {
   }
 }
 
+TEST_CASE(
+    "held pages are those in memory, without their nodes, and reserved memory costs nothing") {
+  Memory memory(std::size_t{1} << 30); // 4 TiB
+  memory.touch(5, 3);
+  memory.touch(600, 2);
+  const os::ProcessPages pages = opened(getpid());
+  const os::LocatedPages found = pages.held(memory.begin(), memory.page_at(100'000), 1000);
+  REQUIRE(found.runs.size() == 2);
+  CHECK(found.runs[0] == os::PageRun{memory.page_at(5), 3, 0});
+  CHECK(found.runs[1] == os::PageRun{memory.page_at(600), 2, 0});
+  const os::LocatedPages by_page =
+      opened(getpid(), os::PageSearch::by_page).held(memory.begin(), memory.page_at(100'000), 1000);
+  CHECK(by_page.runs == found.runs);
+  CHECK(pages.held(memory.begin(), memory.end(), 4).runs.size() == 2); // the search stops within
+}
+
 TEST_CASE("reserved address space has no pages, and a page of zeros has no node") {
   Memory reserved(std::size_t{3} << 20); // 12 GiB
   Memory memory(1);

@@ -1,6 +1,8 @@
 #include "sample/sampler.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <set>
 #include <unistd.h>
 
@@ -87,7 +89,11 @@ SamplerOptions in_bursts(SamplerOptions options) {
 }
 
 Error no_process(pid_t process) {
-  return Error::make(Errc::not_found, "no process %d, or it belongs to another user", process)
+  if (kill(process, 0) == 0 || errno == EPERM)
+    return Error::make(Errc::no_permission,
+                       "process %d cannot be sampled: it is another user's, or protected", process)
+        .try_next("run it as that user, or as root: sudo");
+  return Error::make(Errc::not_found, "no process %d", process)
       .try_next("list processes with `ps -e`");
 }
 

@@ -815,6 +815,9 @@ class ProcessPages:
     def locate(
         self, start: int, end: int, max_pages: int
     ) -> tuple[list[tuple[int, int, int]], int]: ...
+    def held(
+        self, start: int, end: int, max_pages: int
+    ) -> tuple[list[tuple[int, int, int]], int]: ...
     def move(
         self, runs: Sequence[tuple[int, int, int]], node: int, shared: bool
     ) -> list[tuple[int, int, int]]: ...

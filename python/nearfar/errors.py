@@ -47,7 +47,7 @@ class NoisyError(NearfarError):
 
 
 class StoppedProgramError(NearfarError):
-    """The program that is observed was ended by Ctrl-C."""
+    """The program that is observed was ended by Ctrl-C, or by SIGTERM or SIGHUP."""
 
     exit_code = ExitCode.INTERRUPTED
 

@@ -7,6 +7,7 @@
 //                with EFAULT, but for those of system_calls.cpp. Both are in the documentation.
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -120,9 +121,17 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   machine->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
 }
 
+[[gnu::destructor]] void end() {
+  if (started()) search_modules(false);
+  finish();
+}
+
 [[gnu::constructor]] void begin() {
   start();
   if (!started()) return;
+  at_quick_exit([] { // it runs no destructors; the first function that is given to it runs last
+    if (is_recorded()) end();
+  });
   const bool programs = has_handlers; // these two never interrupt the recorder
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
@@ -134,11 +143,6 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   handles_faults = seen == Seen::faults;
   handles_traps = true;
   has_handlers = programs;
-}
-
-[[gnu::destructor]] void end() {
-  if (started()) search_modules(false);
-  finish();
 }
 
 [[noreturn]] void end_and_exit(int code) {

@@ -154,9 +154,10 @@ int search(std::uint8_t* code, std::size_t bytes, bool watch, int* flushes = nul
 bool is_left_out(const dl_phdr_info& module, bool is_replaced) {
   const std::string_view path = module.dlpi_name;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const char* known : {"linux-vdso", "ld-linux", "libc.so", "libpmem", "libZydis",
-                            "libnearfar-", "libm.so", "libstdc++", "libgcc_s"})
-    if (name.starts_with(known)) return is_replaced || !is_pmem(path);
+  if (is_pmem(path)) return is_replaced;
+  for (const char* known : {"linux-vdso", "ld-linux", "libc.so", "libZydis", "libnearfar-",
+                            "libm.so", "libstdc++", "libgcc_s"})
+    if (name.starts_with(known)) return true;
   return false;
 }
 

@@ -14,6 +14,8 @@ def region_name(selector: str) -> str:
     kind, _, size = selector.removeprefix("map=").partition(" size=")
     if kind == "heap":
         return "[heap]"
+    if kind == "file:zero":  # MAP_SHARED | MAP_ANONYMOUS, as of PostgreSQL's shared buffers
+        return "shared anonymous memory"
     if kind.startswith("file:"):
         return f"mapped file {kind.removeprefix('file:')}"
     if kind.startswith("name:"):

@@ -70,8 +70,9 @@ def plan_text(
 
 
 def _at(rule: Rule, labels: Mapping[int, str]) -> str:
-    """The name of a rule's sites; with the sizes that the rule takes, if they are others."""
-    label = labels.get(rule.sites[0].number, "")
+    """The name of a rule's sites, on one line; with the sizes that the rule takes, if they are
+    others."""
+    label = "".join(c if c.isprintable() else "?" for c in labels.get(rule.sites[0].number, ""))
     if " size=" not in rule.name.keyword:
         return label
     taken = region_name(rule.name.keyword) + part_name(rule.name.part)

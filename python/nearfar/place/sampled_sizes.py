@@ -124,6 +124,15 @@ def _touched_part(site: Site, mapped: Floats, pages: float) -> Floats:
     return np.asarray(mapped * share)
 
 
+def _mapped_bytes(site: Site) -> int:
+    """Bytes that the calls of a site mapped, touched or not: what a run with the plan counts. Of a
+    part, those in it. 0 if no call was seen."""
+    if site.part is None:
+        return site.allocated_bytes
+    begin, end = site.part
+    return max(min(end or site.allocated_bytes, site.allocated_bytes) - begin, 0)
+
+
 def with_life(site: Site, sizes: Floats, pages: Floats) -> Site:
     """The site with the mean lifetime of its bytes, from their sizes over the run. Of memory that
     is not of the heap, what is touched counts."""
@@ -133,7 +142,7 @@ def with_life(site: Site, sizes: Floats, pages: Floats) -> Site:
         return replace(
             site,
             peak_bytes=touched_bytes,
-            allocated_bytes=whole or round(float(pages[site.number]) * PAGE_BYTES),
+            allocated_bytes=_mapped_bytes(site) or round(float(pages[site.number]) * PAGE_BYTES),
             life_share=min(float(sizes.mean()) / max(whole, touched_bytes, 1), 1.0),
         )
     if not site.allocated_bytes:

@@ -64,5 +64,10 @@ class Check(BaseModel):
         default=None, description="of the lines at known sites: at those that are near"
     )
     promised_near_traffic_share: Share | None = None
+    unchecked_bytes: Count = Field(
+        default=0,
+        description="promised, of mappings and globals whose tier is not memory of nodes of this "
+        "machine",
+    )
     broken: list[str] = Field(default_factory=list, description="what concerns no single rule")
     rules: list[RuleCheck] = Field(default_factory=list)

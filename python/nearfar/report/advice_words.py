@@ -383,7 +383,8 @@ def warnings(result: AdviceResult) -> list[str]:
     if result.plan and result.pid is None and _mixed(result):
         lines.append(
             "To rehearse it on a machine with one memory node, use --tier far=shm: and no other "
-            "--tier: blocks are placed by the plan, but no site is divided between nodes."
+            "--tier: blocks are placed by the plan, but no site is divided between nodes, and "
+            "mappings stay near and are not checked."
         )
     return lines
 

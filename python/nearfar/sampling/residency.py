@@ -1,4 +1,4 @@
-"""Which pages of running processes are in memory: /proc/PID/pagemap (proc(5))."""
+"""Which pages of running processes are in memory or in swap."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     from nearfar._native import Sampler
 
-_ENTRY_BYTES = 8
-_IN_MEMORY_BIT, _SWAPPED_BIT = 63, 62
 #: Pages that are summed: 64 KiB.
 _CHUNK_PAGES = 16
-#: Entries that are read at once.
-_MAX_READ = 1 << 17
+#: Pages that are found at once.
+_MAX_PAGES = 1 << 17
+#: Answers without a page after which the rest of a region is not looked at. Before Linux 6.7, an
+#: answer is about 4 GiB: it takes too long to look at all of the address space that is reserved.
+_MOST_EMPTY = 64
 #: Minimum time between two looks.
 _MIN_PAUSE_S = 0.2
 #: Maximum fraction of the time that looks may take.
@@ -181,42 +182,29 @@ def _pages_of(region: SampledRegion) -> tuple[NDArray[np.uint64], NDArray[np.flo
 
     page_bytes = os.sysconf("SC_PAGESIZE")
     addresses, pages = [np.zeros(0, np.uint64)], [np.zeros(0)]
-    first, end = region.begin // page_bytes, region.end // page_bytes
-    for at, present in _present(region.process, first, end):
-        chunks = _chunks(present)
-        used = np.flatnonzero(chunks)
-        addresses.append((at + used * _CHUNK_PAGES).astype(np.uint64) * np.uint64(page_bytes))
-        pages.append(chunks[used])
+    for runs in _runs(region):
+        first = np.array([(address - region.begin) // page_bytes for address, _, _ in runs])
+        count = np.array([number for _, number, _ in runs])
+        ends = np.cumsum(count)
+        each = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
+        chunks, used = np.unique(each // _CHUNK_PAGES, return_counts=True)
+        addresses.append((chunks * (_CHUNK_PAGES * page_bytes) + region.begin).astype(np.uint64))
+        pages.append(used.astype(float))
     return np.concatenate(addresses), np.concatenate(pages)
 
 
-def _chunks(present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    import numpy as np
-
-    padded = np.zeros(-(-len(present) // _CHUNK_PAGES) * _CHUNK_PAGES)
-    padded[: len(present)] = present
-    return np.asarray(padded.reshape(-1, _CHUNK_PAGES).sum(axis=1))
-
-
-def _present(process: int, first: int, end: int) -> Iterable[tuple[int, NDArray[np.bool_]]]:
-    """Pages from a first one on, and whether each is in memory. Nothing of a process that ended, or
-    that the caller may not look at."""
-    import numpy as np
+def _runs(region: SampledRegion) -> Iterable[list[tuple[int, int, int]]]:
+    """Adjacent pages of a region: address and number, many at a time. Nothing of a process that
+    ended, or that the caller may not look at."""
+    from nearfar._native import NativeError, ProcessPages
 
     try:
-        file = os.open(f"/proc/{process}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        pages = ProcessPages.open(region.process)
+    except NativeError:
         return
-    try:
-        while first < end:
-            wanted = min(end - first, _MAX_READ) * _ENTRY_BYTES
-            entries = np.frombuffer(os.pread(file, wanted, first * _ENTRY_BYTES), np.uint64)
-            if not len(entries):
-                return
-            either = np.uint64(1 << _IN_MEMORY_BIT | 1 << _SWAPPED_BIT)
-            yield first, (entries & either) != 0
-            first += len(entries)
-    except OSError:
-        return
-    finally:
-        os.close(file)
+    at, empty = region.begin, 0
+    while at < region.end and empty < _MOST_EMPTY:
+        runs, at = pages.held(at, region.end, _MAX_PAGES)
+        empty = 0 if runs else empty + 1
+        if runs:
+            yield runs

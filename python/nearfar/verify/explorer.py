@@ -135,7 +135,8 @@ def _finding(fields: list[str]) -> Finding:
 
 #: Modules whose own code says little: the program's call of them does.
 _LIBRARY = re.compile(
-    r"((.*/)?(libpmem|libc\.so|libpthread|libstdc\+\+|libnearfar-crash-heap)[^/]*|\[vdso\])"
+    r"((.*/)?(libpmem(2|obj|log|blk|pool)?(-[0-9a-f]{8})?\.so|libc\.so|libpthread|libstdc\+\+|"
+    r"libnearfar-crash-heap)[^/]*|\[vdso\])"
     r"\+0x[0-9a-f]+|\[generated code\]"
 )
 

@@ -198,6 +198,7 @@ class Exploration:
             return "violation"
         unseen = (
             self.stores_tried < self.stores
+            or (self.stores == 0 and self.states_left > 0)  # only libraries stored
             or self.interleavings_tried < self.interleavings
             or self.recording_cut_short
             or self.only_inspected()

@@ -36,18 +36,34 @@ def _inlined(unit: Any, address: int) -> list[Any]:
     top = unit.get_top_DIE()
     if covers(unit, top, address) is False:
         return []
-    return _inlined_below(unit, top, address) or []
+    found = _inlined_below(unit, top, address, ())
+    if found is None:
+        found = _inlined_below(unit, top, address, _NESTS)
+    return found or []
 
 
-def _inlined_below(unit: Any, parent: Any, address: int) -> list[Any] | None:
-    """The same within an entry; None if no entry below it has the address."""
+_SCOPES = ("DW_TAG_namespace", "DW_TAG_lexical_block")
+#: Entries below which code lies that is not theirs: of a lambda, or of a local class.
+_NESTS = (
+    "DW_TAG_subprogram",
+    "DW_TAG_structure_type",
+    "DW_TAG_class_type",
+    "DW_TAG_union_type",
+)
+
+
+def _inlined_below(
+    unit: Any, parent: Any, address: int, nests: tuple[str, ...]
+) -> list[Any] | None:
+    """The same within an entry, also below entries of ``nests`` that do not have the address; None
+    if no entry below it has it."""
     for die in parent.iter_children():
         has_it = covers(unit, die, address)
         if has_it:
-            inner = _inlined_below(unit, die, address) or []
+            inner = _inlined_below(unit, die, address, nests) or []
             return [die, *inner] if die.tag == "DW_TAG_inlined_subroutine" else inner
-        if has_it is None and die.tag in ("DW_TAG_namespace", "DW_TAG_lexical_block"):
-            inner_or_none = _inlined_below(unit, die, address)
+        if (has_it is None and die.tag in _SCOPES) or die.tag in nests:
+            inner_or_none = _inlined_below(unit, die, address, nests)
             if inner_or_none is not None:
                 return inner_or_none
     return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nearfar.errors import BadInputError, ExitCode, StoppedProgramError
+from nearfar.errors import BadInputError, StoppedProgramError
 from nearfar.place import preload
 from nearfar.place.costing import CostModel
 from nearfar.place.memory_costs import Memory, memory_of
@@ -209,15 +210,19 @@ def _latency_provenance(profile: Profile) -> Provenance:
     return Provenance(origin=origin, statistic="fit", samples=0, note=note)
 
 
+#: Exit codes of a shell for programs that these signals ended: it interrupts a verb, too.
+_STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+
+
 def refuse_failure(request: AdviceRequest, code: int, circumstance: str) -> None:
     """Raise BadInputError for a program that failed, unless that is accepted. Raises
-    StoppedProgramError if Ctrl-C ended it.
+    StoppedProgramError if Ctrl-C ended it, or a signal that was passed on to it.
 
     ``circumstance``: how it was run, for the message, such as "under the emulator".
     """
     if request.ignore_failure:
         return
-    if code == ExitCode.INTERRUPTED:  # a shell's code for SIGINT, too
+    if code in _STOPPED:
         raise StoppedProgramError(
             f"interrupted: {request.program[0]} {ending_of(code)}, {circumstance}",
             "let it end; or, for a program that has to be stopped, give --ignore-failure, and "

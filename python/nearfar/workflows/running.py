@@ -17,6 +17,8 @@ from nearfar.plan_files.reader import read_plan
 from nearfar.plan_files.tier_options import parse_tier_options
 from nearfar.process.program_file import require_name
 from nearfar.records.run_statistics import RunStatistics
+from nearfar.report.wording import count
+from nearfar.units import format_size
 from nearfar.workflows.placing_static import PlacementFromOutside, placement_from_outside
 
 if TYPE_CHECKING:
@@ -139,18 +141,25 @@ def _warn_of_absent_nodes(request: RunRequest, placement: Placement, notify: Not
     nodes."""
     if not request.warn:
         return
+    for name, (text, absent) in _absent_nodes(placement).items():
+        nodes = ", ".join(map(str, sorted(absent)))
+        notify(
+            f"nearfar: tier {name} is {text}, and this machine has no node {nodes}: pages of "
+            "its sites are on other nodes, not divided by the weights"
+        )
+
+
+def _absent_nodes(placement: Placement) -> dict[str, tuple[str, set[int]]]:
+    """Tiers with weights for nodes that this machine does not have: specification and nodes."""
     tiers = dict(placement.tiers)
     if placement.plan is not None:
         tiers = {**read_plan(placement.plan, tiers).tiers, **tiers}
     existing = nodes_with("has_memory")
-    for name, text in tiers.items():
-        absent = parse_tier_options(text).weights.keys() - existing
-        if absent:
-            nodes = ", ".join(map(str, sorted(absent)))
-            notify(
-                f"nearfar: tier {name} is {text}, and this machine has no node {nodes}: pages of "
-                "its sites are on other nodes, not divided by the weights"
-            )
+    found = {
+        name: (text, parse_tier_options(text).weights.keys() - existing)
+        for name, text in tiers.items()
+    }
+    return {name: (text, absent) for name, (text, absent) in found.items() if absent}
 
 
 def _why_forbidden(program: str) -> str:
@@ -228,10 +237,36 @@ def _check(
             "nearfar: this machine has one memory node, so that the node of a page proves nothing: "
             "bytes allocated by rule and tier are compared"
         )
+    unplaced = _unplaced(placement, statistics)
+    unchecked = [rule for rule in promise.rules if rule.rule in unplaced]
+    promise = promise.model_copy(
+        update={"rules": [rule for rule in promise.rules if rule.rule not in unplaced]}
+    )
     counted = None
     if traced and placement.plan is not None:
         counted = traffic_of(statistics.program, placement.plan, promise, notify)
     statistics.check = check_run(promise, statistics.processes, counted, one_node=one_node)
+    statistics.check.unchecked_bytes = sum(rule.allocated_bytes for rule in unchecked)
+    if unchecked:
+        notify(
+            f"nearfar: not checked: {count(len(unchecked), 'promised rule')} "
+            f"({format_size(statistics.check.unchecked_bytes)}) for mappings and globals, whose "
+            "tier is not memory of nodes of this machine"
+        )
+
+
+def _unplaced(placement: Placement, statistics: RunStatistics) -> set[int]:
+    """Rules for mappings and globals that could not be applied: their tier holds heap blocks only,
+    or this machine lacks one of its nodes."""
+    if placement.plan is None:
+        return set()
+    counted = {number for process in statistics.processes for number in process.rules}
+    absent = _absent_nodes(placement)
+    return {
+        rule.number
+        for rule in read_plan(placement.plan, placement.tiers).rules
+        if rule.placed != "block" and (rule.number not in counted or rule.tier in absent)
+    }
 
 
 def _placement(request: RunRequest) -> Placement:

@@ -84,6 +84,11 @@ def _verdict(result: Exploration) -> str:
             "inconclusive: no violation, but only the structure of the pool was checked; "
             "--checker checks its data"
         )
+    if result.stores == 0:
+        return (
+            "inconclusive: no violation so far; libraries made all stores, so that how many were "
+            "tried is not known. Give a larger --budget"
+        )
     if result.interleavings_tried < result.interleavings:
         return "inconclusive: no violation so far; --interleave allows more interleavings"
     return f"inconclusive: no violation so far; only {tried}. Give a larger --budget"

@@ -69,7 +69,8 @@ def _traffic(rule: RuleCheck, *, counted: bool) -> tuple[str, ...]:
 def plan_check(check: Check) -> RenderableType:
     """Return what a plan promised and what was counted, one row per rule, most memory first."""
     verdict = "kept" if check.kept else "broken"
-    head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
+    so_far = ", as far as it was checked" if check.unchecked_bytes else ""
+    head = Text(f"The plan's promise is {verdict}{so_far}  [counted]", style="bold")
     ranked = sorted(check.rules, key=lambda rule: -rule.weight)
     heads = ["Site", "Tier", "Promised", "Allocated", "Pages asked", "Misplaced"]
     counted = any(rule.reads is not None for rule in check.rules)
@@ -107,7 +108,8 @@ _PAGES_FROM_OUTSIDE = Text(
 
 def _finding(check: Check) -> str:
     """Which fraction of the memory is as promised, and what else is known of it."""
-    found = f"{check.kept_share:.1%} of the memory is as promised; at least 95% are required"
+    part = "checked memory" if check.unchecked_bytes else "memory"
+    found = f"{check.kept_share:.1%} of the {part} is as promised; at least 95% are required"
     if check.matched_share is None:
         return f"{found}. Pages were moved from outside"
     found += f". {check.matched_share:.1%} of the heap's bytes were allocated at its sites"
