@@ -17,6 +17,7 @@ from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, max
 from nearfar.place.plan_writer import plan_text
 from nearfar.place.promise import PlanPromise
 from nearfar.place.rules import MAX_RULES, rules_for
+from nearfar.place.sampled_sizes import with_life
 from nearfar.place.sites import Frame, Site
 from nearfar.plan_files.reader import read_plan
 
@@ -221,6 +222,31 @@ def test_a_plan_of_samples_promises_no_traffic_and_names_the_sizes_of_its_rules(
     text = plan_text([region], NearParts(), {}, counted, labels, ["p"])
     assert re.search(r" reads=\d+ writes=\d+ ", text)
     assert "nearfar run --check" in text
+
+
+def test_the_name_of_a_file_cannot_add_a_line_to_a_plan(tmp_path: Path) -> None:
+    whole = PlanPromise(
+        allocated_bytes=400, peak_bytes=400, near_bytes=0, slowdown=1.1, slowdown_all_far=1.1
+    )
+    text = plan_text([site(1, 0x10)], NearParts(), {}, whole, {1: "a\nb\x1b+0x10"}, ["p"])
+    (tmp_path / "p.plan").write_text(text)
+    assert len(read_plan(tmp_path / "p.plan", ["far"]).rules) == 2
+    assert "at=a?b?+0x10" in text
+
+
+def test_a_part_of_a_mapping_promises_the_bytes_that_are_mapped() -> None:
+    """Touched or not: a run counts what its calls map."""
+    whole = replace(site(1, 0x10, kind="mapping"), allocated_bytes=180 << 20)
+    mapped = {
+        part: with_life(
+            replace(whole, part=part), np.full(4, float(1 << 20)), np.full(2, 256.0)
+        ).allocated_bytes
+        >> 20
+        for part in (None, (0, 44 << 20), (44 << 20, 100 << 20), (100 << 20, None))
+    }
+    assert list(mapped.values()) == [180, 44, 56, 80]
+    unseen = replace(whole, allocated_bytes=0, part=(0, 44 << 20))
+    assert with_life(unseen, np.full(4, 0.0), np.full(2, 256.0)).allocated_bytes == 1 << 20
 
 
 def test_sites_on_both_memories_have_tiers_with_weights(tmp_path: Path) -> None:

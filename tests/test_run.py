@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_c
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.place.preload import Placement, environment, parse_tiers
@@ -239,6 +240,42 @@ def test_a_plan_that_cannot_be_loaded_is_refused_before_its_promise_is_read(
         refused = run_nearfar("run", "--plan", str(plan), "--check", "--", "true")
         refused.assert_refused(2, words)
     run_nearfar("run", "--check", "--", "true").assert_refused(2, "--check requires a plan")
+
+
+MAPPING = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+void *block; /* global, so that its allocation is not optimized away */
+int main(void) {
+  void *mapped = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(mapped, 1, 8 << 20);
+  block = malloc(4 << 20);
+  memset(block, 1, 4 << 20);
+  return 0;
+}
+"""
+HEAP = "allocated_bytes=4194304 peak_bytes=4194304"
+PROMISE = f"""hmalloc-plan 1
+# promise 1 heap {HEAP} near_bytes=0 slowdown=1 slowdown_all_far=1
+# promise 1 rule=1 tier=far allocations=1 allocated_bytes=8388608 peak_bytes=1 stall_share=0.5
+# promise 1 rule=2 tier=far allocations=1 {HEAP} stall_share=0.5
+rule far map=anonymous
+rule far size=1MiB..
+"""
+
+
+def test_mappings_that_a_tier_cannot_hold_are_not_checked(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path, "mapping", MAPPING)
+    plan = tmp_path / "p.plan"
+    plan.write_text(PROMISE)
+    for tier, unchecked in (("shm:", 8 << 20), ("numa:0", 0)):
+        flags = ("--plan", str(plan), "--tier", f"far={tier}", "--check", "--no-traffic")
+        done = run_nearfar("run", *flags, "--", str(program))
+        assert ("not checked: 1 promised rule (8 MiB)" in done.stderr) == bool(unchecked)
+        assert ("kept, as far as it was checked" in done.stderr) == bool(unchecked), done
 
 
 def test_the_end_of_a_program_on_a_tier_that_can_be_full_is_explained(

@@ -141,6 +141,8 @@ def test_figures_as_people_read_them() -> None:
     assert units.format_time(4.5) == "4.5 s"
     assert units.format_time(0.25e-9) == "0.25 ns"
     assert units.format_time(1234.5) == "1234 s"
+    assert units.format_time(1244491) == "14.4 days"
+    assert units.format_time(1e9) == "11,574 days"
 
 
 def test_more_than_any_memory_is_refused() -> None:

@@ -131,8 +131,14 @@ def format_energy(joules: float) -> str:
     return _scaled(joules, [(1, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ")])
 
 
+_DAY_S = 86_400
+
+
 def format_time(seconds: float) -> str:
-    """Format a time: ``12.3 ns`` to ``4.5 s``."""
+    """Format a time: ``12.3 ns`` to ``4.5 s``, and days from two on."""
+    if seconds >= 2 * _DAY_S:
+        days = seconds / _DAY_S
+        return f"{days:.3g} days" if days < 1e3 else f"{days:,.0f} days"
     if seconds >= 1e3:
         return f"{seconds:.0f} s"
     return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])

@@ -45,16 +45,14 @@ def compare(sides: Sequence[str], limit: float, tiers: Sequence[str] = ()) -> Co
     *before, (last, now) = loaded
     base = [pair for pair in before if not _noisy(pair[1])] or before
     two = (tiers[0], tiers[1]) if tiers else None
-    if two is not None:
-        found = _of_tiers(base, (last, now), two)
-    else:
-        found = compared([side for _, side in base], now)
+    base_sides = [side for _, side in base]
+    found = _of_tiers(base, (last, now), two) if two else compared(base_sides, now)
     if not found.changes:
         raise BadInputError(
             f"{' and '.join(sides)} have no figure in common",
             "compare runs of the same verb and tiers, or profiles that share keys",
         )
-    runs = [side for _, side in base if isinstance(side, Run)]
+    runs = [side for side in base_sides if isinstance(side, Run)]
     shifts = shifts_of_runs(now, runs, two) if isinstance(now, Run) else []
     remarks = _remarks_of_one_side(base[0], (last, now)) if len(base) == 1 else []
     names = [name for name, _ in base]

@@ -106,6 +106,11 @@ def _placed(
     plan: AppliedPlan,
 ) -> PlacementResult:
     command = program.command()
+    if not wanted.once:
+        recording.session.progress.note(
+            f"attached to process {program.pid}: new pages are moved until it ends, --time is "
+            "over, or Ctrl-C; --once moves those that are there, and ends"
+        )
     with undo_journal.UndoJournal(recording.directory.path, program.identity) as journal:
         shown = _progress(recording, program)
         placer = Placer(program, pages, wanted.limits(), journal.add, shown)

@@ -47,10 +47,6 @@ def exploration(result: Exploration) -> Text:
 
 def _verdict(result: Exploration) -> str:
     """Return one sentence, with the reason if the verdict is not final."""
-    tried = (
-        f"{result.stores_tried:,} of {result.stores:,} stores, at {result.places_tried:,} of "
-        f"{result.places:,} places in the code, were tried in both orders"
-    )
     if result.uncertain() and result.unseen_flushes:
         return (
             f"inconclusive: {_violations(result.violations)}, of a program with flushes that were "
@@ -73,6 +69,15 @@ def _verdict(result: Exploration) -> str:
         all_tried = f": all stores ({result.stores:,}) were tried in both orders"
         found = "no violation" + ("" if result.states_left == 0 else all_tried)
         return found if result.reopening is None else found + _UNVERIFIED
+    return _inconclusive(result)
+
+
+def _inconclusive(result: Exploration) -> str:
+    """Return why no violation is not a clean result."""
+    tried = (
+        f"{result.stores_tried:,} of {result.stores:,} stores, at {result.places_tried:,} of "
+        f"{result.places:,} places in the code, were tried in both orders"
+    )
     if result.interrupted:
         return f"inconclusive: interrupted; no violation so far, {tried}"
     if result.program_failed:
