@@ -258,3 +258,41 @@ def test_a_program_that_fails_on_each_pool_cannot_check_images(
     assert done.code == 3
     assert "the program was killed by signal 6" in done.stderr
     assert "open that pool in its place and end with 0, or give a --checker" in done.stderr
+
+
+CODES = """#include <libpmem.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+  const char *path = arguments[count - 1];
+  int is_new = access(path, F_OK) != 0;
+  volatile long *pool = pmem_map_file(path, 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+  if (is_new) {
+    pool[0] = 77;
+    pmem_persist((void *)pool, 8);
+  }
+  if (pool[0] != 77) return puts("no journal"), 1;
+  for (long i = 1; i <= pool[8]; ++i)
+    if (pool[8 * i + 16] != i) return puts("torn"), CODE;
+  for (long i = pool[8] + 1; i < 4; ++i) {
+    pool[8] = i; /* before the entry */
+    pmem_persist((void *)(pool + 8), 8);
+    pool[8 * i + 16] = i;
+    pmem_persist((void *)(pool + 8 * i + 16), 8);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("code", "verdict"), [("1", "inconclusive"), ("2", "violation")])
+def test_an_expected_code_with_other_words_proves_nothing(
+    code: str, verdict: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """A new pool has no journal, which the program reports with the code of a torn entry, too."""
+    done = reopened(run_nearfar, tmp_path, CODES.replace("CODE", code))
+    found = document(done)
+    assert (found["verdict"], done.code) == (verdict, 3 if code == "1" else 1)
+    doubts = [warning for warning in found["warnings"] if "said something else" in warning]
+    assert len(doubts) == (code == "1")
+    assert all(doubt.endswith("the first of them: torn") for doubt in doubts)

@@ -71,6 +71,13 @@ public:
   virtual std::uint64_t leaked_bytes() = 0;
   /// Drops what lives in DRAM, without a store to the pool.
   virtual void close() = 0;
+  /// Images that passed, although what was said of them is another thing than of good pools; and what
+  /// was said of the first of them.
+  struct Doubt {
+    std::uint64_t images = 0;
+    std::string said;
+  };
+  virtual Doubt doubt() const { return {}; }
   /// Where open() is another program that may change its image: the next calls of open() are
   /// recorded, or are not; log() is what the last of them stored, or null if that is not known.
   virtual void record(bool) {}

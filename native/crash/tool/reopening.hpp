@@ -44,6 +44,7 @@ public:
   bool is_slow() const { return is_slow_; } ///< it did not end within the limit on a good pool
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override;
+  Doubt doubt() const override { return doubt_; }
 
 private:
   const char* inspect(std::span<const std::byte> pool);
@@ -53,6 +54,8 @@ private:
   const os::File& image_;
   os::File output_;
   Method method_;
+  std::vector<std::string> said_; ///< with each of the expected codes, without numbers
+  Doubt doubt_;
   bool succeeds_ = false; ///< on one of those pools
   bool is_slow_ = false;
 };

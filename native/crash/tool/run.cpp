@@ -1,6 +1,7 @@
 // Explores the images that the log of a program leaves; a checker of the user's, or the program
 // itself, looks at each.
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -202,7 +203,12 @@ int run(const Arguments& given) {
     return print_exploration(found.all, given.text("images"));
   }
   Explorer explorer(**checker, arena, trace, options);
-  if (!replays) return print_exploration(explorer.explore(print_progress), given.text("images"));
+  if (!replays) {
+    const Exploration found = explorer.explore(print_progress);
+    if (const Checked::Doubt doubt = (*checker)->doubt(); doubt.images > 0)
+      std::printf("doubt\t%" PRIu64 "\t%s\n", doubt.images, doubt.said.c_str());
+    return print_exploration(found, given.text("images"));
+  }
   print_finding(explorer.replay(trace.log.image, given.number("acknowledged", 0),
                                 given.number("in_flight", 0) != 0,
                                 given.number("finished", 0) != 0),

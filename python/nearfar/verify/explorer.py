@@ -37,6 +37,12 @@ def explore(
             result.warnings += warnings
         elif kind == "reopening":
             result.reopening = _reopening(*map(int, fields))
+        elif kind == "doubt":
+            result.doubtful = int(fields[0])
+            result.warnings.append(
+                f"{result.doubtful:,} images ended with an expected code, but said something else "
+                f"than undamaged pools, the first of them: {fields[1] or 'nothing'}"
+            )
         elif kind == "unplaced":
             result.unplaced.add(int(fields[0]))
         elif kind == "unseen_flushes":

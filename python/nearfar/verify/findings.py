@@ -189,6 +189,7 @@ class Exploration:
     interleavings: int = 0  # of threads, that were found; 0: not looked for
     interleavings_tried: int = 0
     unseen_flushes: bool = False  # the program has flushes that the recorder did not see
+    doubtful: int = 0  # images that passed, but of which the program said something unexpected
     unplaced: set[int] = field(default_factory=set)  # lines, as of Finding.is_certain()
 
     @property
@@ -201,6 +202,7 @@ class Exploration:
             or (self.stores == 0 and self.states_left > 0)  # only libraries stored
             or self.interleavings_tried < self.interleavings
             or self.recording_cut_short
+            or self.doubtful > 0
             or self.only_inspected()
             or self.uncertain()
         )

@@ -89,6 +89,11 @@ def _inconclusive(result: Exploration) -> str:
             "inconclusive: no violation, but only the structure of the pool was checked; "
             "--checker checks its data"
         )
+    if result.doubtful:
+        return (
+            "inconclusive: no violation, but of some images the program said something else, with "
+            "an expected code; give each failure a code of its own, or --checker"
+        )
     if result.stores == 0:
         return (
             "inconclusive: no violation so far; libraries made all stores, so that how many were "
