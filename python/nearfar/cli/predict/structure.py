@@ -11,7 +11,7 @@ from nearfar.records.choices import SetName
 
 Structure = Annotated[
     SetName,
-    typer.Option("--structure", help="nearfar's; or on libpmemobj: *_tx, map_atomic, map_rp."),
+    typer.Option("--structure", help="nearfar's (hash is a set on Map); or on libpmemobj: *_tx, map_atomic, map_rp."),
 ]
 Far = Annotated[str, flags.text("--far", "PROFILE", "Device profile, such as optane-100.")]
 Host = Annotated[str, flags.text("--host", "HOST", "Host, such as xeon-5317, or this (measured).")]
@@ -30,6 +30,8 @@ def structure(
 ) -> None:
     """Predict the time of an operation on an integer set in a given memory, and its slowdown.
 
+    The operation is the mean of a mix of look-ups and updates (--update) of a set of --entries
+    numbers; `predict map-get` and its siblings predict one operation of a map of any size.
     Software time is measured in cache on this machine. Misses come from replaying the structure's
     own accesses through a model of the host's caches, which also counts fences and lines. The
     host's file and the device's profile give the cost of each. Slowdowns are relative to the
