@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
   pmemobj_persist(pool, (long*)words, 8); // SITE needless_flush
   words[0] = 1;
   pmemobj_persist(pool, (long*)words, 8);
-  words[8] = 0; // SITE unflushed
+  words[8] = 0; // SITE unchanged
   pmemobj_close(pool);
   return 0;
 }
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
 def test_flushes_by_libpmemobj_and_stores_that_change_nothing(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    """A store of the value that is there already still asks for a flush."""
+    """A flush of a value that was there already is not needless; the store without one is a note."""
     program = compile_c(tmp_path, "object", OBJECT, "-g", "-lpmemobj")
     pool = str(tmp_path / "pool")
     found = linted(run_nearfar, str(program), pool)

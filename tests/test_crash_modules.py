@@ -1,4 +1,4 @@
-"""`crash lint` and `crash run` on code wherever it lies: libraries by their name, lambdas, ends."""
+"""`crash lint` and `crash run` on code wherever it lies, on ends, and on stores that change nothing."""
 
 from __future__ import annotations
 
@@ -109,3 +109,27 @@ def test_images_of_stores_by_libraries_alone_are_not_said_to_be_covered() -> Non
     explored = Exploration(states=20, states_left=1e11, points=498)
     assert explored.verdict == "inconclusive"
     assert Exploration(states=20, states_left=0, points=4).verdict == "clean"
+
+
+TOUCHING = """#include <libpmem.h>
+int main(int count, char **arguments) {
+  volatile char *pool = pmem_map_file(arguments[count - 1], 65536, PMEM_FILE_CREATE, 0600, 0, 0);
+  for (int i = 0; i < 65536; i += 4096)
+    pool[i] = pool[i]; /* TOUCHED */
+  pool[64] = 1;
+  pmem_persist((void *)(pool + 64), 1);
+  return 0;
+}
+"""
+
+
+def test_a_store_that_changes_nothing_is_no_error(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    source, program = tmp_path / "touching.c", tmp_path / "touching"
+    source.write_text(TOUCHING)
+    subprocess.run(["gcc", "-g", "-O1", source, "-o", program, "-lpmem"], check=True)
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    (finding,) = document(done)["findings"]
+    assert (finding["rule"], finding["level"], finding["times"]) == ("unchanged", "note", 16)
+    line = next(n for n, line in enumerate(TOUCHING.splitlines(), 1) if "TOUCHED" in line)
+    assert finding["place"] == f"{source}:{line}"
+    assert done.code == 0

@@ -112,6 +112,9 @@ void Judge::store(const JudgedEvent& event, bool non_temporal) {
     const Words freed = stored & line.freed;
     for_each_word(freed, [&](unsigned word) { freed_by = line.site[word]; });
     stored = without(stored, freed);
+    const Words durable = without(stored, line.dirty | line.awaiting);
+    line.unchanged =
+        event.changes ? without(line.unchanged, stored) : with(line.unchanged, durable);
     line.set_store(stored, event.site, head_->sequence, event.thread);
     line.dirty = non_temporal ? without(line.dirty, stored) : with(line.dirty, stored);
     line.awaiting = non_temporal ? with(line.awaiting, stored) : without(line.awaiting, stored);
@@ -447,13 +450,14 @@ void Judge::finish(bool ended) {
   };
   struct Stored {
     std::uint64_t first = 0, end = 0; ///< words
-    bool dirty = false;
+    bool dirty = false, unchanged = false;
     std::uint32_t site = 0, sequence = 0;
   } store;
   const auto add_store = [&] {
     if (store.first == store.end) return;
     const std::uint64_t address = store.first * word_bytes;
     const auto bytes = static_cast<std::uint32_t>((store.end - store.first) * word_bytes);
+    if (store.unchanged) return add(Rule::unchanged, store.site, no_site, address, bytes);
     if (store.dirty) return add(Rule::unflushed, store.site, no_site, address, bytes);
     const std::uint32_t flush = flush_of(store.sequence);
     // A non-temporal store awaits a fence by itself.
@@ -464,11 +468,12 @@ void Judge::finish(bool ended) {
     for_each_word(without(line.dirty | line.awaiting, unjudged), [&](unsigned word) {
       const std::uint64_t number = part.line * words_of_line + word;
       const bool dirty = (line.dirty & bit(word)) != 0;
-      if (!ended && !is_overdue(line, word)) return;
-      if (number != store.end || dirty != store.dirty || line.site[word] != store.site ||
-          line.sequence[word] != store.sequence) {
+      const bool unchanged = (line.unchanged & bit(word)) != 0;
+      if ((!ended && !is_overdue(line, word)) || (unchanged && !dirty)) return;
+      if (number != store.end || dirty != store.dirty || unchanged != store.unchanged ||
+          line.site[word] != store.site || line.sequence[word] != store.sequence) {
         add_store();
-        store = {number, number, dirty, line.site[word], line.sequence[word]};
+        store = {number, number, dirty, unchanged, line.site[word], line.sequence[word]};
       }
       store.end = number + 1;
     });

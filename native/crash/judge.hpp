@@ -38,6 +38,7 @@ enum class Rule : std::uint32_t {
   needless_flush, ///< a flush of lines that are durable or were never stored to
   repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
   unlogged_flush, ///< a store in a transaction to bytes that it does not log, and flushes itself
+  unchanged,      ///< a store that no flush follows, of what was durable there already
 };
 
 /// A rule that was broken at a place, by the number of its site.
@@ -58,6 +59,7 @@ struct JudgedEvent {
   std::uint32_t site;
   std::uint32_t bytes;
   std::uint64_t address; ///< tx_end: 0 if the transaction was committed
+  bool changes = true;   ///< of a store: false if the bytes were there already
 };
 
 /// What the allocator does with bytes of the pool.

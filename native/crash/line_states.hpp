@@ -71,6 +71,7 @@ struct LineState {
   Words reported; ///< as not logged, so that they are not reported as not flushed, too
   Words is_new;   ///< allocated, and a transaction may store to it unlogged
   Words never_durable;
+  Words unchanged;               ///< stored, but what was durable is what the store left
   Words flushed_by_other;        ///< by another thread than that of the store
   std::uint32_t newest_awaiting; ///< the latest sequence of words that await a fence
   std::uint32_t transaction;     ///< that logged or flushed some of its bytes

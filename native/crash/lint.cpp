@@ -32,7 +32,7 @@ const char* name(Rule rule) {
   constexpr const char* names[] = {"unflushed",    "unfenced",       "unlogged",
                                    "late_log",     "short_log",      "freed_store",
                                    "unended",      "repeated_flush", "needless_flush",
-                                   "repeated_log", "unlogged_flush"};
+                                   "repeated_log", "unlogged_flush", "unchanged"};
   return names[static_cast<std::size_t>(rule)];
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "crash/library.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct Program {
   Log log;
   std::map<std::size_t, Use> uses; ///< lines of the allocator
+  std::set<std::size_t> same;      ///< lines of stores that changed nothing
 
   Program& add(EventKind kind, std::uint64_t address = 0, std::uint32_t bytes = 0,
                std::uint16_t thread = 0) {
@@ -27,6 +29,10 @@ struct Program {
   }
   Program& store(std::uint64_t address, std::uint32_t bytes = 8) {
     return add(EventKind::store, address, bytes);
+  }
+  Program& store_same(std::uint64_t address, std::uint32_t bytes = 8) {
+    same.insert(log.events.size() + 1);
+    return store(address, bytes);
   }
   Program& flush(std::uint64_t address, std::uint32_t bytes = 8) {
     return add(EventKind::flush, address, bytes);
@@ -72,9 +78,13 @@ std::vector<LintFinding> judged(const Program& program, bool ended = true) {
     const Event& event = program.log.events[i];
     const auto number = std::find(sites.begin(), sites.end(), event.site) - sites.begin();
     if (static_cast<std::size_t>(number) == sites.size()) sites.push_back(event.site);
-    const JudgedEvent next{event.kind,   of_library(event.site),
-                           event.thread, static_cast<std::uint32_t>(number),
-                           event.bytes,  event.address};
+    const JudgedEvent next{event.kind,
+                           of_library(event.site),
+                           event.thread,
+                           static_cast<std::uint32_t>(number),
+                           event.bytes,
+                           event.address,
+                           !program.same.contains(i + 1)};
     if (const auto use = program.uses.find(i + 1); use != program.uses.end())
       judge.take(use->second, next);
     else
@@ -92,6 +102,15 @@ Found found(const Program& program, bool ended = true) {
 }
 
 } // namespace
+
+TEST_CASE("a store of what is durable there is a note, and the flush of it is not needless") {
+  CHECK(found(Program().store_same(0)) == Found{{Rule::unchanged, 1}});
+  CHECK(found(Program().store_same(0).persist(0)) == Found{});
+  CHECK(found(Program().store_same(0).flush(0)) == Found{});
+  CHECK(found(Program().store(0).store_same(0)) == Found{{Rule::unflushed, 2}});
+  CHECK(found(Program().store_same(0).store(0)) == Found{{Rule::unflushed, 2}});
+  CHECK(found(Program().store(0).persist(0).store_same(0)) == Found{{Rule::unchanged, 4}});
+}
 
 TEST_CASE("a store that is flushed and fenced is not reported") {
   CHECK(found(Program().store(0).persist(0)).empty());

@@ -152,14 +152,14 @@ void continue_on_host(int number) {
 }
 
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
-         std::optional<SiteNumber> known) {
+         std::optional<SiteNumber> known, bool changes) {
   const bool needs_fence = kind == EventKind::flush || kind == EventKind::nt_store;
   if (who != outside && (needs_fence || kind == EventKind::fence)) waits_for_fence = needs_fence;
   const SiteNumber site = known ? *known : site_of(*recording.writer, nullptr);
   const auto size = static_cast<std::uint32_t>(bytes);
   if (judge() != nullptr)
     judge()->take({kind, site.of_library, !known && !needs_fence ? Judge::any_thread : who.thread,
-                   site.number, size, address});
+                   site.number, size, address, changes});
   else
     recording.writer->event(kind, who.thread, site.number, address, size, data, who.host);
 }
@@ -386,9 +386,10 @@ void report_changes(EventKind kind, const NamedBytes& stored, const void* code) 
   const std::size_t size = std::min(stored.bytes.size(), page + bytes - at);
   const std::uint64_t begin = region->offset + at;
   const Stored own{begin, begin + size, site_of(*recording.writer, code), stored.all};
+  const bool changes = std::memcmp(recording.shadow + begin, region->alias + at, size) != 0;
   compare(region->alias + page, region->offset + page, bytes, kind, author(), own);
   if (judge() == nullptr || !stored.all) return;
-  put(kind, author(), begin, size, nullptr, own.site);
+  put(kind, author(), begin, size, nullptr, own.site, changes);
 }
 
 } // namespace nearfar::crash::runtime

@@ -25,9 +25,9 @@ extern Recording recording;
 /// Who changes a file by write() before it is mapped, or in another process.
 inline constexpr Author outside{storelog::no_thread, 0};
 
-/// Without a site, it is one of unknown code.
+/// Without a site, it is one of unknown code. `changes`: false for a store of bytes that were there.
 void put(EventKind kind, Author who, std::uint64_t address, std::size_t bytes, const void* data,
-         std::optional<SiteNumber> site);
+         std::optional<SiteNumber> site, bool changes = true);
 
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void put_store(EventKind kind, Author who, const void* at, std::size_t bytes, SiteNumber site);

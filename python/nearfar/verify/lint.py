@@ -80,6 +80,11 @@ RULES = {
         "A transaction flushes what it does not log",
         "the transaction flushes this store itself and does not log it: an abort cannot undo it",
     ),
+    "unchanged": LintRule(
+        "note",
+        "A store of what was there is never flushed",
+        "this store is never flushed; in this run it stored what was there",
+    ),
 }
 
 
