@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
 def test_flushes_by_libpmemobj_and_stores_that_change_nothing(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    """A flush of a value that was there already is not needless; the store without one is a note."""
+    """The flush of a value that was there is not needless; the store without one is a note."""
     program = compile_c(tmp_path, "object", OBJECT, "-g", "-lpmemobj")
     pool = str(tmp_path / "pool")
     found = linted(run_nearfar, str(program), pool)

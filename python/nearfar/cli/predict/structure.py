@@ -11,7 +11,10 @@ from nearfar.records.choices import SetName
 
 Structure = Annotated[
     SetName,
-    typer.Option("--structure", help="nearfar's (hash is a set on Map); or on libpmemobj: *_tx, map_atomic, map_rp."),
+    typer.Option(
+        "--structure",
+        help="nearfar's (hash is a set on Map); or on libpmemobj: *_tx, map_atomic, map_rp.",
+    ),
 ]
 Far = Annotated[str, flags.text("--far", "PROFILE", "Device profile, such as optane-100.")]
 Host = Annotated[str, flags.text("--host", "HOST", "Host, such as xeon-5317, or this (measured).")]
