@@ -1,4 +1,4 @@
-"""`crash lint` and `crash run` on code wherever it lies, on ends, and stores that change nothing."""
+"""`crash lint` and `crash run` on code wherever it lies, ends, and stores that change nothing."""
 
 from __future__ import annotations
 
