@@ -311,7 +311,7 @@ int main(void) {
   size_t n = 1 << 17, at = 0;
   size_t *index = malloc(n * sizeof *index);
   for (size_t i = 0; i < n; ++i) index[i] = (i * 2654435761u + 12345) % n;
-  for (size_t i = 0; i < 8 * n; ++i) at = index[at] ^ (i & 1);
+  for (size_t i = 0; i < 8 * n; ++i) at = (index[at] * 40503u + i) % n;
   printf("%zu\\n", at);
   return 0;
 }

@@ -84,7 +84,7 @@ def test_the_code_of_a_system_exit_is_that_of_the_tool(
     def leaves(*_arguments: object, **_options: object) -> None:
         sys.exit(code)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("nearfar.cli.app.app", leaves)
+    monkeypatch.setattr("nearfar.cli.app._commands", lambda: leaves)
     assert main(["topo"]) == exit_code
     assert ("no such thing" in capsys.readouterr().err) == isinstance(code, str)
 
