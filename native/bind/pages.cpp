@@ -20,6 +20,10 @@ nb::list as_list(const std::vector<PageRun>& runs) {
   return list;
 }
 
+nb::tuple as_tuple(const os::LocatedPages& found) {
+  return nb::make_tuple(as_list(found.runs), found.end);
+}
+
 std::unique_ptr<ProcessPages> open(int process) {
   Result<ProcessPages> made = ProcessPages::open(process);
   if (!made) raise(made.error());
@@ -28,15 +32,13 @@ std::unique_ptr<ProcessPages> open(int process) {
 
 nb::tuple locate(const ProcessPages& pages, std::uint64_t from, std::uint64_t to,
                  std::uint64_t max_pages) {
-  const os::LocatedPages found = run_unlocked([&] { return pages.locate(from, to, max_pages); });
-  return nb::make_tuple(as_list(found.runs), found.end);
+  return as_tuple(run_unlocked([&] { return pages.locate(from, to, max_pages); }));
 }
 
 nb::tuple held(const ProcessPages& pages, std::uint64_t from, std::uint64_t to,
                std::uint64_t max_pages) {
-  const os::LocatedPages found =
-      run_unlocked([&]() -> Result<os::LocatedPages> { return pages.held(from, to, max_pages); });
-  return nb::make_tuple(as_list(found.runs), found.end);
+  return as_tuple(
+      run_unlocked([&]() -> Result<os::LocatedPages> { return pages.held(from, to, max_pages); }));
 }
 
 nb::list move(const ProcessPages& pages, const nb::sequence& wanted, int node, bool shared) {

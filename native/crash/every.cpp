@@ -145,25 +145,26 @@ bool Explorer::explore_single_lines(const Persistency& model, const Point& point
         std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return is_own(p); }))
       fresh.push_back(slot);
   }
+  const std::vector<std::size_t> before = versions_until(model, point, point.since);
   Patience of_missing, of_alone;
   bool all = true;
   for (const std::size_t slot : fresh) {
-    all = explore_line(model, point, slot, newest, of_missing) && all;
-    all = explore_line(model, point, slot, oldest, of_alone) && all;
+    all = explore_line(model, point, {slot, before[slot]}, newest, of_missing) && all;
+    all = explore_line(model, point, {slot, before[slot]}, oldest, of_alone) && all;
   }
   explore_image(model, point, oldest);
   explore_image(model, point, old_missing);
   return all;
 }
 
-/// The versions of a line since the previous failure point, and that without any of its stores, with
-/// these of the others. Returns whether it tried all.
-bool Explorer::explore_line(const Persistency& model, const Point& point, std::size_t slot,
+/// The versions of a line from `first` on, and that without any of its stores, with these of the others.
+/// Returns whether it tried all.
+bool Explorer::explore_line(const Persistency& model, const Point& point, const Decision& first,
                             const std::vector<std::size_t>& others, Patience& patience) {
   std::vector<std::size_t> versions = others;
-  const std::size_t newest_before = versions_until(model, point, point.since)[slot];
-  for (versions[slot] = 0; versions[slot] < undecided_[slot].versions.size();
-       versions[slot] = std::max(versions[slot] + 1, newest_before)) {
+  std::size_t& version = versions[first.slot];
+  for (version = 0; version < undecided_[first.slot].versions.size();
+       version = std::max(version + 1, first.version)) {
     if (exhausted() || patience.is_over()) return false;
     patience.left -= explore_image(model, point, versions);
   }

@@ -125,7 +125,7 @@ private:
                                           std::size_t end) const;
   bool explore_prefixes(const Persistency& model, const Point& point, bool own);
   bool explore_single_lines(const Persistency& model, const Point& point, bool own);
-  bool explore_line(const Persistency& model, const Point& point, std::size_t slot,
+  bool explore_line(const Persistency& model, const Point& point, const Decision& first,
                     const std::vector<std::size_t>& others, Patience& patience);
   void explore_share(const Persistency& model, const Point& point);
   bool explore_image(const Persistency& model, const Point& point,

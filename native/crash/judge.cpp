@@ -450,18 +450,17 @@ void Judge::finish(bool ended) {
   };
   struct Stored {
     std::uint64_t first = 0, end = 0; ///< words
-    bool dirty = false, unchanged = false;
+    Rule rule = Rule::unflushed;
     std::uint32_t site = 0, sequence = 0;
   } store;
   const auto add_store = [&] {
     if (store.first == store.end) return;
     const std::uint64_t address = store.first * word_bytes;
     const auto bytes = static_cast<std::uint32_t>((store.end - store.first) * word_bytes);
-    if (store.unchanged) return add(Rule::unchanged, store.site, no_site, address, bytes);
-    if (store.dirty) return add(Rule::unflushed, store.site, no_site, address, bytes);
-    const std::uint32_t flush = flush_of(store.sequence);
+    std::uint32_t flush = no_site;
+    if (store.rule == Rule::unfenced) flush = flush_of(store.sequence);
     // A non-temporal store awaits a fence by itself.
-    add(Rule::unfenced, store.site, flush == store.site ? no_site : flush, address, bytes);
+    add(store.rule, store.site, flush == store.site ? no_site : flush, address, bytes);
   };
   lines_.for_known_lines(0, pool_bytes_, [&](const LineState& line, const LinePart& part) {
     const Words unjudged = line.reported | line.freed | line.never_durable | awaiting_commit(line);
@@ -470,10 +469,11 @@ void Judge::finish(bool ended) {
       const bool dirty = (line.dirty & bit(word)) != 0;
       const bool unchanged = (line.unchanged & bit(word)) != 0;
       if ((!ended && !is_overdue(line, word)) || (unchanged && !dirty)) return;
-      if (number != store.end || dirty != store.dirty || unchanged != store.unchanged ||
-          line.site[word] != store.site || line.sequence[word] != store.sequence) {
+      const Rule rule = unchanged ? Rule::unchanged : dirty ? Rule::unflushed : Rule::unfenced;
+      if (number != store.end || rule != store.rule || line.site[word] != store.site ||
+          line.sequence[word] != store.sequence) {
         add_store();
-        store = {number, number, dirty, unchanged, line.site[word], line.sequence[word]};
+        store = {number, number, rule, line.site[word], line.sequence[word]};
       }
       store.end = number + 1;
     });

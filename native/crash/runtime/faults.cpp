@@ -126,12 +126,15 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   finish();
 }
 
+/// Where no destructors run.
+void end_if_recorded() {
+  if (is_recorded()) end();
+}
+
 [[gnu::constructor]] void begin() {
   start();
   if (!started()) return;
-  at_quick_exit([] { // it runs no destructors; the first function that is given to it runs last
-    if (is_recorded()) end();
-  });
+  at_quick_exit(end_if_recorded);     // the first function that is given to it runs last
   const bool programs = has_handlers; // these two never interrupt the recorder
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
@@ -146,7 +149,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
 }
 
 [[noreturn]] void end_and_exit(int code) {
-  if (is_recorded()) end();
+  end_if_recorded();
   for (;;)
     system_call(SYS_exit_group, code);
 }

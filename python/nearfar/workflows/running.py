@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,25 +141,24 @@ def _warn_of_absent_nodes(request: RunRequest, placement: Placement, notify: Not
     nodes."""
     if not request.warn:
         return
-    for name, (text, absent) in _absent_nodes(placement).items():
-        nodes = ", ".join(map(str, sorted(absent)))
-        notify(
-            f"nearfar: tier {name} is {text}, and this machine has no node {nodes}: pages of "
-            "its sites are on other nodes, not divided by the weights"
-        )
-
-
-def _absent_nodes(placement: Placement) -> dict[str, tuple[str, set[int]]]:
-    """Tiers with weights for nodes that this machine does not have: specification and nodes."""
     tiers = dict(placement.tiers)
     if placement.plan is not None:
         tiers = {**read_plan(placement.plan, tiers).tiers, **tiers}
+    for name, absent in _absent_nodes(tiers).items():
+        nodes = ", ".join(map(str, sorted(absent)))
+        notify(
+            f"nearfar: tier {name} is {tiers[name]}, and this machine has no node {nodes}: pages "
+            "of its sites are on other nodes, not divided by the weights"
+        )
+
+
+def _absent_nodes(tiers: Mapping[str, str]) -> dict[str, set[int]]:
+    """The nodes of weights that this machine does not have, of tiers that name such nodes."""
     existing = nodes_with("has_memory")
     found = {
-        name: (text, parse_tier_options(text).weights.keys() - existing)
-        for name, text in tiers.items()
+        name: parse_tier_options(text).weights.keys() - existing for name, text in tiers.items()
     }
-    return {name: (text, absent) for name, (text, absent) in found.items() if absent}
+    return {name: absent for name, absent in found.items() if absent}
 
 
 def _why_forbidden(program: str) -> str:
@@ -261,10 +260,11 @@ def _unplaced(placement: Placement, statistics: RunStatistics) -> set[int]:
     if placement.plan is None:
         return set()
     counted = {number for process in statistics.processes for number in process.rules}
-    absent = _absent_nodes(placement)
+    plan = read_plan(placement.plan, placement.tiers)
+    absent = _absent_nodes({**plan.tiers, **placement.tiers})
     return {
         rule.number
-        for rule in read_plan(placement.plan, placement.tiers).rules
+        for rule in plan.rules
         if rule.placed != "block" and (rule.number not in counted or rule.tier in absent)
     }
 
